@@ -189,6 +189,7 @@ class Configuration:
             schedule,
             disk_cache_tokens=self.engine.disk_cache_bytes / token_bytes,
             disk_token_s=stage_token_bytes / self.engine.disk_bytes_per_s,
+            tier_store_s=self.constants.si("tier_store_us"),
             tiers_keep_replies=True,  # files for such plans tell the engine to
         )
 

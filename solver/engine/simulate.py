@@ -71,13 +71,15 @@ class Schedule:
     host_cache_tokens: float = 0.0
     """Of what requests leave, kept in host memory too; 0: nothing is."""
     host_token_s: float = 0.0
-    """Seconds that a step waits for each token of context loaded from there."""
+    """Seconds for each token of context loaded from there, while others run."""
     tiers_keep_replies: bool = True
     """Host memory and the disk keep the blocks of replies too, not of prompts alone."""
     disk_cache_tokens: float = 0.0
     """Of what requests leave, written to a disk too; 0: nothing is. Host memory lies between it and the device."""
     disk_token_s: float = 0.0
-    """Seconds for each token of context read from there into host memory, before its request is queued."""
+    """Seconds for each token of context read from there into host memory, while others run."""
+    tier_store_s: float = 0.0
+    """Added to a step that leaves new blocks to a disk."""
     prefilled: bool = False
     """Prompts arrive with their KV cache, from a pool that prefilled them; only evicted requests are computed here."""
 

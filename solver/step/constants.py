@@ -72,6 +72,7 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "link_efficiency": _efficiency("collectives over the scale-up link, share of one direction"),
     "network_efficiency": _efficiency("transfers between nodes, share of one direction of the NICs"),
     "host_load_efficiency": _efficiency("loading cached context from host memory, share of one direction of the device's PCIe"),
+    "tier_store_us": _micro("host time of a step that leaves new blocks of the cache to a disk", 20000.0),
     "all_reduce_latency_us": _micro("start-up of one collective inside a scale-up domain", 500.0),
     "network_latency_us": _micro("start-up of one transfer or collective between nodes", 2000.0),
     # How much an engine reaches of what bare kernels do on the same device (solver.step.probes).

@@ -104,6 +104,10 @@ class NaiveEngine:
         own = sum(job.context for job in self.running) + sum(job.to_prefill for job in self.prefilling)
         return own + self.prefix + self.s.block_slack_tokens * (len(self.running) + len(self.prefilling))
 
+    def seats(self) -> int:
+        """Requests that hold room."""
+        return len(self.running) + len(self.prefilling)
+
     def one_step(self) -> int:
         """Advance by one step (or to the next arrival when idle); how many requests it completed."""
         s = self.s
@@ -133,7 +137,9 @@ class NaiveEngine:
     def make_room(self, decoding: int) -> bool:
         """Evict the latest admitted while the next token of every running sequence does not fit."""
         evicted = False
-        while self.held() + decoding > self.s.kv_cache_tokens and len(self.running) + len(self.prefilling) > 1:
+        while self.held() + decoding > self.s.kv_cache_tokens and self.seats() > 1:
+            if not (self.running or self.prefilling):
+                break
             job = self.prefilling.pop() if self.prefilling else self.running.pop()
             if job.produced:
                 decoding -= 1

@@ -10,6 +10,7 @@ the dataclasses below (reading an array element by element is slower in Python t
     turns           when turns of sessions are sent
     prefixes        the cache of prefixes: least recently used blocks, as chains
     tiers           host memory and a disk under it: the same chains in lists of their own
+    line            the waiting line over tiers: who is asked for, read and loaded for, passed over, admitted
     admission       who is sent, queued, admitted, evicted and finished
     timing          seconds, bytes and FLOPs of steps
     prefill         prompts cut into chunks
@@ -34,8 +35,11 @@ the dataclasses below (reading an array element by element is slower in Python t
     prefilling      share of the recent past in which this batch had prompts of its own
     gain, width     tokens that a decode step yields, and works on, per sequence
 
-Requests come to the queue in order of sending, those that wait for a disk when that has read theirs, so the queues of those
-sent and of those waiting are ranges of places in that order:
+Requests come to the queue in order of sending, so the queues of those sent and of those waiting are ranges of places in that order:
 
     0 … admitted … queued … sent … count        running or done | waiting | not yet taken in | not yet sent
+
+Over tiers, those evicted wait in one line with those who came, behind those that have been passed over:
+
+    line_first … line_passed … line_end         passed over, oldest first | evicted, the latest first, then who came
 """

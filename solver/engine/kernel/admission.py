@@ -4,7 +4,8 @@ import math
 
 from solver.engine.kernel.compiled import inner
 from solver.engine.kernel.completions import forget_evicted, pop, push
-from solver.engine.kernel.prefixes import find, find_stored, forget, free_tokens, give_back, hold, pinned_tokens
+from solver.engine.kernel.line import admit_from_line, begin_prompt, return_to_line
+from solver.engine.kernel.prefixes import find, forget, free_tokens, give_back, hold, pinned_tokens
 from solver.engine.kernel.records import (
     MOST_KERNEL_REQUESTS,
     NOT_RUNNING,
@@ -107,8 +108,11 @@ def evict(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
         u.running -= 1
         u.context -= queues.base[victim] + rules.gain * u.step
         u.shared -= requests.aside[victim]
-    queues.evicted[u.evicted] = victim
-    u.evicted += 1
+    if rules.host_cache_blocks:
+        return_to_line(u, queues, victim)
+    else:
+        queues.evicted[u.evicted] = victim
+        u.evicted += 1
     u.preemptions += 1
     u.blocked = 1
 
@@ -116,7 +120,7 @@ def evict(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
 @inner
 def cache_is_full(rules: Rules, u: State) -> bool:
     """Whether the next step of those running has no room, and somebody else can make it."""
-    return u.running + u.partial > 1 and free_tokens(rules, u) < u.running * rules.gain
+    return u.running + u.partial + u.loading > 1 and free_tokens(rules, u) < u.running * rules.gain
 
 
 @inner
@@ -125,6 +129,8 @@ def admit(rules: Rules, u: State, requests: Requests, queues: Queues, work: int,
 
     work, budget: prompt tokens already in this step, and those that may be added.
     """
+    if rules.host_cache_blocks:
+        return admit_from_line(rules, u, requests, queues, work, budget)
     if not (u.evicted or u.queued > u.admitted) or u.blocked:
         return 0
     seated = u.running + u.partial
@@ -136,14 +142,9 @@ def admit(rules: Rules, u: State, requests: Requests, queues: Queues, work: int,
     own = requests.prompts[request] - requests.aside[request] + have
     whole = own + requests.outputs[request] - have
     held = u.context + u.reserved + own if rules.preempts else u.promised + whole
-    loaded = 0
     if rules.sessions:
         held += pinned_tokens(rules, queues, request)
-        found = find(rules, u, queues, request, requests.prompts[request] + have)
-        if rules.host_cache_blocks:
-            stored = find_stored(rules, queues, request, requests.prompts[request] + have)
-            loaded = max(stored - found, 0)
-        requests.cached[request] = found + loaded
+        requests.cached[request] = find(rules, u, queues, request, requests.prompts[request] + have)
     if held + rules.block_slack_tokens * (seated + 1) > rules.kv_cache_tokens and seated:
         u.blocked = 1
         return 0
@@ -151,9 +152,6 @@ def admit(rules: Rules, u: State, requests: Requests, queues: Queues, work: int,
     if not rules.chunked_prefill and work and need > budget:
         return 0
     if rules.sessions:
-        u.loading += loaded // rules.block_tokens * rules.host_block_s
-        if queues.chains.found[request] < 0:
-            queues.chains.loaded[request] = loaded
         hold(rules, u, queues, request, requests.cached[request])
     if u.evicted:
         u.evicted -= 1
@@ -165,8 +163,5 @@ def admit(rules: Rules, u: State, requests: Requests, queues: Queues, work: int,
         join(rules, u, requests, queues, request, own, 0)
         return 2
     u.reserved += own
-    queues.partial_request[u.partial] = request
-    queues.partial_done[u.partial] = 0
-    queues.partial_need[u.partial] = need
-    u.partial += 1
+    begin_prompt(u, requests, queues, request)
     return 1

@@ -12,7 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.engine.kernel import admission, completions, prefill, prefixes, records, stepping, tiers, timing, turns
+from solver.engine.kernel import (
+    admission,
+    completions,
+    line,
+    prefill,
+    prefixes,
+    records,
+    stepping,
+    tiers,
+    timing,
+    turns,
+)
 from solver.engine.kernel.compiled import COMPILED
 from solver.engine.replayable import Prefixes, SessionTurns
 from solver.engine.simulate import Schedule
@@ -46,7 +57,7 @@ NO_GAPS.flags.writeable = False
 def source_digest() -> str:
     """Of all the source of the kernel: numba takes the machine code it kept for right as long as the file of the entry is
     as it was, whatever became of the functions compiled into it."""
-    parts = (records, completions, tiers, prefixes, turns, admission, timing, prefill, stepping)
+    parts = (records, completions, tiers, prefixes, turns, line, admission, timing, prefill, stepping)
     return hashlib.sha256("".join(inspect.getsource(part) for part in parts).encode()).hexdigest()[:16]
 
 
@@ -116,6 +127,7 @@ def engine_rules(
         disk_cache_blocks=int(schedule.disk_cache_tokens // schedule.block_tokens) if sessions else 0,
         host_block_s=schedule.host_token_s * schedule.block_tokens,
         disk_block_s=schedule.disk_token_s * schedule.block_tokens,
+        store_s=schedule.tier_store_s,
         kv_cache_tokens=float(schedule.kv_cache_tokens),
         block_slack_tokens=schedule.block_slack_tokens,
         lag_fraction=schedule.lag_fraction,
@@ -159,8 +171,8 @@ def no_turns() -> tuple[records.Turns, records.Chains]:
     """Where requests belong to no sessions: nothing reads these."""
     none, times = column(np.zeros(1, dtype=np.int64)), column(np.zeros(1))
     tier = records.Tier(*(none,) * len(records.Tier._fields))
-    columns = [none] * (len(records.Chains._fields) - 2) + [tier, tier]
-    return records.Turns(times, none, none, times, none), records.Chains(*columns)
+    columns = dict.fromkeys(records.Chains._fields, none) | {"there": times, "host": tier, "disk": tier}
+    return records.Turns(times, none, none, times, none), records.Chains(**columns)
 
 
 NO_TURNS = no_turns()
@@ -201,7 +213,8 @@ def session_columns(
         column(sessions.parent), column(sessions.blocks),
         column(resident), column(np.zeros(chains, dtype=np.int64)), column(before), column(after),
         column(np.zeros(count, dtype=np.int64)),
-        column(np.full(count, -1, dtype=np.int64)), column(np.zeros(count, dtype=np.int64)),
+        column(np.zeros(count, dtype=np.int64)), column(np.zeros(count, dtype=np.int64)), column(np.zeros(count)),
+        column(np.zeros(count, dtype=np.int64)),
         tier_column(sessions, host_blocks), tier_column(sessions, disk_blocks),
     )  # fmt: skip
 
@@ -209,16 +222,16 @@ def session_columns(
 def working_space(count: int, seats: int, turns: tuple[records.Turns, records.Chains] = NO_TURNS) -> records.Queues:
     """Empty queues for ``count`` requests of which ``seats`` can be in progress. A run that is over leaves them empty, but for
     those of sessions (``turns``)."""
-    whole: Whole = np.zeros((5, count), dtype=np.int64)
+    whole: Whole = np.zeros((6, count), dtype=np.int64)
     whole[0] = records.NOT_RUNNING
     partial: Whole = np.zeros((3, seats + 1), dtype=np.int64)
-    ends, have, stack, evicted, order = (column(row) for row in whole)
+    ends, have, stack, evicted, order, waiting = (column(row) for row in whole)
     # Twice as many keys as can be right: what evictions leave is then cleared away now and then, not at every turn.
     heap: Whole = np.zeros(2 * seats, dtype=np.int64)
     request, done, need = (column(row) for row in partial)
     return records.Queues(
-        ends, column(np.zeros(count)), have, stack, column(heap), evicted, request, done, need, order, *turns
-    )
+        ends, column(np.zeros(count)), have, stack, column(heap), evicted, request, done, need, order, waiting, *turns
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

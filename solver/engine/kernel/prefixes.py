@@ -6,14 +6,14 @@ A chain that others go on from is given back with the last of its users, after t
 """
 
 from solver.engine.kernel.compiled import inner
-from solver.engine.kernel.records import Chains, Queues, Requests, Rules, State
-from solver.engine.kernel.tiers import held_on_any, held_on_either, store
+from solver.engine.kernel.records import Chains, Queues, Rules, State
+from solver.engine.kernel.tiers import held_on_either, store
 
 
 @inner
 def free_tokens(rules: Rules, u: State) -> float:
     """Cache that no request in progress holds."""
-    slack = rules.block_slack_tokens * (u.running + u.partial)
+    slack = rules.block_slack_tokens * (u.running + u.partial + u.loading)
     return rules.kv_cache_tokens - u.context - u.reserved - slack
 
 
@@ -150,30 +150,3 @@ def give_back(rules: Rules, u: State, queues: Queues, request: int, tokens: int)
                 u.beside -= chains.blocks[chain] * rules.block_tokens
             link(u, chains, chain)
         chain = chains.parent[chain]
-
-
-@inner
-def reads_first(rules: Rules, u: State, requests: Requests, queues: Queues) -> bool:
-    """Whether the request that would be queued next waits for the disk instead: it is looked for once, and what only the disk has
-    is read after what was asked of it before. Those that are ready sooner go before it."""
-    chains = queues.chains
-    request = queues.order[u.queued]
-    if chains.read[request] >= 0:
-        return False
-    forget(rules, u, chains, 0.0)
-    most = (requests.prompts[request] - 1) // rules.block_tokens
-    near = min(held_on_either(queues, request), most)
-    whole = min(held_on_any(queues, request), most)
-    if whole <= near:
-        chains.read[request] = 0
-        return False
-    chains.read[request] = whole
-    chains.from_disk[request] = (whole - near) * rules.block_tokens
-    u.disk = max(u.disk, u.now) + (whole - near) * rules.disk_block_s
-    requests.ready[request] = u.disk
-    place = u.queued
-    while place + 1 < u.sent and requests.ready[queues.order[place + 1]] <= u.disk:
-        queues.order[place] = queues.order[place + 1]
-        place += 1
-    queues.order[place] = request
-    return True

@@ -35,6 +35,7 @@ class Rules:
     disk_cache_blocks: int
     host_block_s: float
     disk_block_s: float
+    store_s: float
     kv_cache_tokens: float
     block_slack_tokens: float
     lag_fraction: float
@@ -98,8 +99,14 @@ class State:
     oldest: int = -1
     newest: int = -1
     cached_blocks: int = 0
-    loading: float = 0.0
+    cutoff: float = 0.0
     disk: float = 0.0
+    bus: float = 0.0
+    line_first: int = 0
+    line_passed: int = 0
+    line_end: int = 0
+    coming: int = 0
+    loading: int = 0
 
 
 class Tables(NamedTuple):
@@ -171,8 +178,9 @@ class Chains(NamedTuple):
     of them that tiers keep; found, tokens of its prompt that the cache held at its first admission, -1 before it. By chain:
     parent, the one that it goes on from (-1: none); blocks, how many it has, of chains that others go on from; resident,
     how many of them are cached, always its first; users, requests in progress; before, after: neighbours in the order of
-    last use. host, disk: tiers under the device; by request loaded, tokens found that came from there; read, blocks in
-    which its prompt was read from disk (-1: not looked for yet, 0: none), and from_disk, the tokens of those.
+    last use. host, disk: tiers under the device; by request loaded, tokens found that came from there; read, blocks that its
+    prompt has in host memory since a disk was asked for it, while it waits, from_disk, the tokens read, there, when what is being
+    read or loaded for it has come, and stage, how far that is (``line``).
     """
 
     chain: Column
@@ -188,6 +196,8 @@ class Chains(NamedTuple):
     loaded: Column
     read: Column
     from_disk: Column
+    there: Column
+    stage: Column
     host: Tier
     disk: Tier
 
@@ -196,6 +206,7 @@ class Queues(NamedTuple):
     """Working space. By request: ends (NOT_RUNNING, or the step at which it finishes), base and have. Else by place.
 
     order: requests in the order of sending.
+    line: those that wait over tiers, at line_first to line_end; up to line_passed somebody behind was looked at after them.
     stack: admission order of those running, the latest on top; those that have finished stay until they are met.
     heap: keys of completions; those of requests evicted since stay until they are met. evicted: the next one on top.
     partial_*: prompts in prefill, oldest first.
@@ -211,6 +222,7 @@ class Queues(NamedTuple):
     partial_done: Column
     partial_need: Column
     order: Column
+    line: Column
     turns: Turns
     chains: Chains
 

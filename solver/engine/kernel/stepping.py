@@ -5,8 +5,9 @@ import math
 from solver.engine.kernel.admission import cache_is_full, evict, retire, send
 from solver.engine.kernel.compiled import entry, inner
 from solver.engine.kernel.completions import next_end
+from solver.engine.kernel.line import join_line, next_there, notice
 from solver.engine.kernel.prefill import sample_first_tokens, take_prompts
-from solver.engine.kernel.prefixes import forget, free_tokens, reads_first
+from solver.engine.kernel.prefixes import forget, free_tokens
 from solver.engine.kernel.records import Column, Gaps, Queues, Requests, Rules, State, Tables
 from solver.engine.kernel.timing import (
     context_moved,
@@ -19,6 +20,17 @@ from solver.engine.kernel.timing import (
     steps_until,
 )
 from solver.engine.kernel.turns import begin, next_ready, send_due, send_next
+
+
+@inner
+def store_share(rules: Rules, decoding: int, whole: int) -> float:
+    """Share of such steps that leave new blocks to tiers: a prompt's, or of a block that one of those decoding has filled.
+
+    1 − (1 − g/B)^n for n sequences that yield g tokens each, in blocks of B.
+    """
+    if whole:
+        return 1.0
+    return 1.0 - (1.0 - min(rules.gain / rules.block_tokens, 1.0)) ** decoding
 
 
 @inner
@@ -37,8 +49,9 @@ def mixed_step(
     decoding = u.running if rules.mixes else 0
     tokens = work + decoding * rules.query_tokens
     rows = decoding * rules.query_tokens + whole
-    duration = mixed_duration(rules, u, tables, decoding, tokens, rows, pair_time) + u.loading
-    u.loading = 0.0
+    duration = mixed_duration(rules, u, tables, decoding, tokens, rows, pair_time)
+    if rules.store_s:
+        duration += rules.store_s * store_share(rules, decoding, whole)
     step_flops = rules.flops_per_token * tokens + rules.head_flops * rows
     u.flops += step_flops
     target = heat_target(rules, step_flops, duration)
@@ -67,7 +80,9 @@ def mixed_step(
 
 
 @inner
-def decode_stretch(rules: Rules, u: State, requests: Requests, queues: Queues, tables: Tables, gaps: Gaps) -> None:
+def decode_stretch(
+    rules: Rules, u: State, requests: Requests, queues: Queues, tables: Tables, gaps: Gaps, seen_to_fit: bool
+) -> None:
     """Decode up to the next completion, the next arrival that could join, or a full cache (then one is evicted).
 
     A stretch of K steps is one event, with a: first step, g: growth of a step, from one to the next:
@@ -78,19 +93,24 @@ def decode_stretch(rules: Rules, u: State, requests: Requests, queues: Queues, t
     start_s = tables.decode_s[sequences] + tables.head_s[sequences * width] + sequences * rules.sequence_s
     attention_s, slope = context_time(rules, u, tables)
     start_s = start_s + rules.lane_step_s + attention_s
+    if rules.store_s:
+        start_s += rules.store_s * store_share(rules, sequences, 0)
     growth = slope * sequences * gain
     steps = next_end(u, queues) - u.step
     slowed = 1.0 + rules.clock_sag_fraction * u.heat
     if rules.preempts:
         fit = free_tokens(rules, u) / (sequences * gain)
-        if fit < 1.0 and sequences > 1:
+        if fit < 1.0 and sequences + u.loading > 1 and not seen_to_fit:
             evict(rules, u, requests, queues)
             return
         if fit < steps:
             steps = max(1, int(fit))
-    looks = not u.blocked or rules.disk_cache_blocks > 0  # a disk reads for those that have no room yet
-    if (u.sent > u.queued or u.pending) and looks and not rules.static_batching:
+    ready = math.inf
+    if (u.sent > u.queued or u.pending) and not u.blocked and not rules.static_batching:
         ready = next_ready(rules, u, requests, queues)
+    if u.coming:
+        ready = min(ready, next_there(u, queues))
+    if ready < math.inf:
         until = steps_until(ready - u.now, start_s * slowed, growth * slowed, rules.lag_fraction)
         joins = steps_to_admission(rules, u, until)
         if joins < steps:
@@ -125,37 +145,63 @@ def decode_stretch(rules: Rules, u: State, requests: Requests, queues: Queues, t
 
 
 @inner
+def take_in(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
+    """Queue those whose prompts have been taken in, and see what has come from tiers, by the time that admissions of this step
+    know of."""
+    if u.since_admission:
+        return
+    u.cutoff = u.now - rules.lag_fraction * u.previous
+    notice(u, queues)
+    while u.queued < u.sent and requests.ready[queues.order[u.queued]] <= u.cutoff:
+        if rules.host_cache_blocks:
+            join_line(u, queues, queues.order[u.queued])
+            u.admitted += 1
+        u.queued += 1
+
+
+@inner
+def wait(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
+    """Nobody runs and nobody was admitted: on to when something comes, from a tier or from a user."""
+    u.blocked = 0
+    if not u.coming:
+        return
+    soonest = next_there(u, queues)
+    if u.sent > u.queued or u.pending:
+        soonest = min(soonest, next_ready(rules, u, requests, queues))
+    u.now = max(u.now, soonest)
+    u.previous = 0.0
+    u.since_admission = 0
+
+
+@inner
 def advance(rules: Rules, u: State, requests: Requests, queues: Queues, tables: Tables, gaps: Gaps) -> None:
     """One scheduling event: a step with prompts, a stretch of decoding, or an eviction."""
     u.events += 1
-    if not (u.running or u.partial or u.evicted or u.queued > u.admitted):
+    if not (u.running or u.partial or u.evicted or u.queued > u.admitted or u.line_end > u.line_first):
         if u.queued == u.sent:
             send_next(rules, u, requests, queues)
-        if rules.disk_cache_blocks:
-            while u.pending and queues.turns.due[0] <= requests.ready[queues.order[u.queued]]:
-                send_next(rules, u, requests, queues)
         u.now = max(u.now, requests.ready[queues.order[u.queued]])
         u.previous = 0.0
         u.since_admission = 0
     send_due(rules, u, requests, queues)
-    cutoff = u.now - rules.lag_fraction * u.previous
-    while u.since_admission == 0 and u.queued < u.sent and requests.ready[queues.order[u.queued]] <= cutoff:
-        if rules.disk_cache_blocks and reads_first(rules, u, requests, queues):
-            continue
-        u.queued += 1
-    waiting = u.evicted or u.queued > u.admitted
+    take_in(rules, u, requests, queues)
+    took_room = False
+    waiting = u.evicted or u.queued > u.admitted or u.line_end > u.line_first
     if u.partial or (waiting and not u.blocked and not (rules.static_batching and u.running)):
         if rules.preempts and rules.mixes and u.running and cache_is_full(rules, u):
             evict(rules, u, requests, queues)
             return
+        loading = u.loading
         work, whole, pair_time = take_prompts(rules, u, requests, queues, tables)
         if work or u.partial:
             mixed_step(rules, u, requests, queues, tables, gaps, work, whole, pair_time)
             return
+        # Who was seen to fit decodes this step, though what is loaded from here on leaves no room for it.
+        took_room = rules.mixes == 1 and u.loading > loading
     if u.running:
-        decode_stretch(rules, u, requests, queues, tables, gaps)
+        decode_stretch(rules, u, requests, queues, tables, gaps, took_room)
     else:
-        u.blocked = 0
+        wait(rules, u, requests, queues)
 
 
 @entry

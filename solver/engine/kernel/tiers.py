@@ -3,7 +3,7 @@
 What requests leave is written to both when a request is done with it, as engines do that write through, the least recently used
 blocks of each being the first to go: so host memory holds what the device does and what that has forgotten, and the disk what
 both do and more. A prompt that goes on in host memory where the device ends is loaded before it is computed. One that goes on
-on the disk is read into host memory before it is queued, prompts one after the other.
+on the disk is read into host memory before, prompts one after the other. Both while others run (``line``).
 """
 
 from solver.engine.kernel.compiled import inner
@@ -70,6 +70,26 @@ def store(tier: Tier, capacity_blocks: int, queues: Queues, request: int, own_bl
     chain = chains.parent[chain]
     while chain >= 0:
         put_last(tier, chain, chains.blocks[chain])
+        chain = chains.parent[chain]
+    make_room(tier, capacity_blocks)
+
+
+@inner
+def bring(tier: Tier, capacity_blocks: int, queues: Queues, request: int, blocks: int) -> None:
+    """Keep the first so many blocks that a request begins with, as the last used; what they follow outlives them."""
+    chains = queues.chains
+    before = 0
+    chain = chains.parent[chains.chain[request]]
+    while chain >= 0:
+        before += chains.blocks[chain]
+        chain = chains.parent[chain]
+    chain = chains.chain[request]
+    put_last(tier, chain, max(blocks - before, tier.held[chain]))
+    chain = chains.parent[chain]
+    while chain >= 0:
+        before -= chains.blocks[chain]
+        here = min(max(blocks - before, 0), chains.blocks[chain])
+        put_last(tier, chain, max(here, tier.held[chain]))
         chain = chains.parent[chain]
     make_room(tier, capacity_blocks)
 

@@ -82,18 +82,13 @@ def taken_in(rules: Rules, u: State, requests: Requests, request: int, at: float
 
 @inner
 def send_next(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
-    """Send the turn that is due soonest. It goes before those that wait for a disk longer than it takes to be taken in."""
+    """Send the turn that is due soonest."""
     at, request = queues.turns.due[0], queues.turns.which[0]
     take_up(u, queues.turns)
     requests.sent[request] = at
     u.ingest = taken_in(rules, u, requests, request, at)
     requests.ready[request] = u.ingest
-    place = u.sent
-    if rules.disk_cache_blocks:
-        while place > u.queued and requests.ready[queues.order[place - 1]] > u.ingest:
-            queues.order[place] = queues.order[place - 1]
-            place -= 1
-    queues.order[place] = request
+    queues.order[u.sent] = request
     u.sent += 1
 
 
@@ -109,7 +104,5 @@ def next_ready(rules: Rules, u: State, requests: Requests, queues: Queues) -> fl
     """When the next request that waits for its time may be scheduled."""
     if u.sent > u.queued:
         ready: float = requests.ready[queues.order[u.queued]]
-        if rules.disk_cache_blocks and u.pending:
-            ready = min(ready, taken_in(rules, u, requests, queues.turns.which[0], queues.turns.due[0]))
         return ready
     return taken_in(rules, u, requests, queues.turns.which[0], queues.turns.due[0])

@@ -27,9 +27,12 @@ class Turn(Job):
     think_s: float = 0.0
     found: int = -1
     loaded: int = 0
-    read: int = -1
-    """Blocks that its prompt has once a disk has read what only that had; -1: not looked for yet."""
+    read: int = 0
+    """Blocks that its prompt has since a disk was asked for it."""
     from_disk: int = 0
+    stage: str = "waiting"
+    """waiting, asked (of a disk), answered, loading (from host memory) or loaded."""
+    there: float = 0.0
 
 
 class BlockCache:
@@ -50,6 +53,14 @@ class BlockCache:
                 break
             count += 1
         return count
+
+    def bring(self, names: list[Block], count: int) -> None:
+        """The first so many blocks into host memory, used last, what they follow after them."""
+        for place in range(len(names) - 1, -1, -1):
+            if place < count or names[place] in self.tiers[0]:
+                self.tiers[0].pop(names[place], None)
+                self.tiers[0][names[place]] = None
+        self.shrink_tiers()
 
     def store(self, names: list[Block], computed: int, shared: int) -> None:
         for tier in self.tiers:
@@ -117,7 +128,9 @@ class NaiveSessions(NaiveEngine):
         self.trace = NaiveTrace(self.jobs)
         sizes = schedule.host_cache_tokens, schedule.disk_cache_tokens
         self.cache = BlockCache(*(int(tokens // block) for tokens in sizes))
-        self.loading_s = self.disk_free_s = 0.0
+        self.bus_free_s = self.disk_free_s = 0.0
+        self.passed = 0
+        """So many of those that wait are passed over: somebody behind them was looked at after them."""
         for chain, count in zip(draw.turns.held_chains.tolist(), draw.turns.held_blocks.tolist(), strict=True):
             kind = "shared" if draw.turns.parent[chain] < 0 or chain in set(draw.turns.parent.tolist()) else "session"
             for place in range(count - 1, -1, -1):
@@ -131,34 +144,82 @@ class NaiveSessions(NaiveEngine):
         for k, job in enumerate(starts[:concurrency] if concurrency else starts):
             self.due.append((0.0 if concurrency else float(draw.arrivals_s[k]), job.number))
 
+    def line(self) -> list[Turn]:
+        """Those passed over, then those evicted since, then those who came since."""
+        return [job for job in [*self.preempted, *self.waiting] if isinstance(job, Turn)]
+
+    def pass_over(self, index: int) -> None:
+        self.passed = max(self.passed, index + 1)
+        while len(self.preempted) < self.passed:
+            self.preempted.append(self.waiting.pop(0))
+
+    def leave(self, job: Turn) -> None:
+        self.passed -= self.line().index(job) < self.passed
+        (self.preempted if job in self.preempted else self.waiting).remove(job)
+
+    def holding(self) -> list[Turn]:
+        """Those in the line that have been given room to be loaded to."""
+        return [job for job in self.line() if job.stage in ("loading", "loaded")]
+
+    def known(self, at: float) -> bool:
+        return at <= self.now - self.s.lag_fraction * self.previous
+
     def one_step(self) -> int:
         while True:
-            if not (self.running or self.prefilling or self.preempted or self.waiting):
-                while not self.upcoming or (self.due and min(self.due)[0] <= min(job.ready for job in self.upcoming)):
+            if not (self.running or self.prefilling or self.line()):
+                if not self.upcoming:
                     self.send_soonest()
-                self.now = max(self.now, min(job.ready for job in self.upcoming))
-                self.previous, self.steps_not_asked = 0.0, 0
+                self.jump(min(job.ready for job in self.upcoming))
             while self.due and min(self.due)[0] <= self.now:
                 self.send_soonest()
             if self.steps_not_asked == 0:
-                self.look_on_disk()
-            known = [job for job in self.upcoming if job.ready <= self.now - self.s.lag_fraction * self.previous]
-            if known or self.running or self.prefilling or self.preempted or self.waiting:
-                return super().one_step()
+                self.notice()
+            if any(self.known(job.ready) for job in self.upcoming) or self.running or self.prefilling or self.line():
+                before = self.trace.steps, self.trace.preemptions
+                done = super().one_step()
+                if (self.trace.steps, self.trace.preemptions) == before:
+                    self.wait()
+                return done
 
-    def look_on_disk(self) -> None:
-        """Those whose prompts go on on the disk come to the queue when it has read them, one after the other."""
-        for job in sorted(self.upcoming, key=lambda j: (j.ready, j.number)):
-            assert isinstance(job, Turn)
-            if job.read < 0 and job.ready <= self.now - self.s.lag_fraction * self.previous:
-                self.shrink()
-                asked = job.names[: (job.prompt - 1) // self.block]
-                near, whole = (self.cache.find_anywhere(asked, tiers) for tiers in (1, 2))
-                job.read = whole if whole > near else 0
-                if job.read:
-                    job.from_disk = (whole - near) * self.block
-                    self.disk_free_s = max(self.disk_free_s, self.now) + job.from_disk * self.s.disk_token_s
-                    job.ready = self.disk_free_s
+    def jump(self, to: float) -> None:
+        self.now = max(self.now, to)
+        self.previous, self.steps_not_asked = 0.0, 0
+
+    def wait(self) -> None:
+        """Nobody runs and nobody was admitted."""
+        self.closed_to_new = False
+        comes = [job.there for job in self.line() if job.stage in ("asked", "loading")]
+        if comes:
+            ready = [job.ready for job in self.upcoming]
+            if not ready and self.due:
+                at, number = min(self.due)
+                begun = max(self.ingest, at + self.s.request_overhead_s / 2)
+                prompt = self.turns[number].prompt
+                ready = [begun + self.s.request_ingest_s + self.s.prompt_token_s * prompt]
+            self.jump(min([*comes, *ready]))
+
+    def notice(self) -> None:
+        for job in self.line():
+            if job.stage in ("asked", "loading") and self.known(job.there):
+                job.stage = "answered" if job.stage == "asked" else "loaded"
+                self.closed_to_new = False
+
+    def asks_disk(self, job: Turn) -> bool:
+        """What host memory ends before is asked of the disk once, and read after what was asked before."""
+        if job.stage == "answered" or len(self.cache.tiers) < 2 or not self.cache.tier_blocks[1]:
+            return False
+        asked = job.names[: (job.prompt + job.produced - 1) // self.block]
+        near, whole = (self.cache.find_anywhere(asked, tiers) for tiers in (1, 2))
+        if near == len(asked):
+            job.stage = "answered"
+            return False
+        job.stage, job.read, job.there = "asked", whole, self.now
+        if whole > near:
+            job.from_disk += (whole - near) * self.block
+            self.disk_free_s = max(self.disk_free_s, self.now) + (whole - near) * self.block * self.s.disk_token_s
+            job.there = self.disk_free_s
+            self.cache.bring(job.names, whole)
+        return True
 
     def send_soonest(self) -> None:
         at, number = min(self.due)
@@ -168,13 +229,15 @@ class NaiveSessions(NaiveEngine):
 
     def held(self) -> float:
         own = sum(job.context - job.shared * self.block for job in self.running)
-        own += sum(job.cached + job.to_prefill - job.shared * self.block for job in self.prefilling)
-        slack = self.s.block_slack_tokens * (len(self.running) + len(self.prefilling))
-        return own + self.pinned() * self.block + slack
+        own += sum(job.cached + job.to_prefill - job.shared * self.block for job in [*self.prefilling, *self.holding()])
+        return own + self.pinned() * self.block + self.s.block_slack_tokens * self.seats()
+
+    def seats(self) -> int:
+        return len(self.running) + len(self.prefilling) + len(self.holding())
 
     def pinned(self, more: "Turn | None" = None) -> int:
         """Blocks that sessions share and that a request in progress holds."""
-        seated = [*self.running, *self.prefilling, *([more] if more else [])]
+        seated = [*self.running, *self.prefilling, *self.holding(), *([more] if more else [])]
         return len({name for job in seated for name in job.names[: job.shared]})
 
     def read_tokens(self, decoding: list[Job]) -> float:
@@ -182,59 +245,83 @@ class NaiveSessions(NaiveEngine):
         turns = [job for job in decoding if isinstance(job, Turn)]
         own = sum(job.context - job.shared * self.block for job in turns)
         each = sum(job.shared for job in turns) * self.block
-        seated = [*self.running, *(job for job in self.prefilling if job.prefilled < job.to_prefill)]
+        seated = [*self.running, *(job for job in self.prefilling if job.prefilled < job.to_prefill), *self.holding()]
         once = min(len({name for job in seated for name in job.names[: job.shared]}) * self.block, each)
         return own + once + self.tables.shared_read_fraction * (each - once)
 
     def reserved(self) -> float:
-        seated = [*self.running, *self.prefilling]
         if not self.s.preempts:
+            seated = [*self.running, *self.prefilling, *self.holding()]
             own = sum(job.prompt - job.shared * self.block + job.output for job in seated)
             return own + self.pinned() * self.block
-        return self.held() - self.s.block_slack_tokens * len(seated)
+        return self.held() - self.s.block_slack_tokens * self.seats()
 
     def shrink(self) -> None:
         self.cache.shrink((self.s.kv_cache_tokens - self.held()) // self.block)
 
     def admit(self, budget: int, *, started: bool) -> bool:
+        """Along the line: those that tiers work for are passed over, who finds no room ends the walk."""
         s = self.s
-        queue = self.preempted or self.waiting
-        if not queue or self.closed_to_new:
+        if self.closed_to_new or len(self.running) + len(self.prefilling) >= s.max_sequences:
             return False
-        job = queue[0]
-        assert isinstance(job, Turn)
-        seated = len(self.running) + len(self.prefilling)
-        if seated >= s.max_sequences:
-            return False
-        hold = job.prompt - job.shared * self.block + job.produced + (0 if s.preempts else job.output - job.produced)
+        for index, job in enumerate(self.line()):
+            if job.stage in ("asked", "loading"):
+                continue
+            if job.stage == "loaded":
+                if not s.chunked_prefill and started and job.to_prefill > budget:
+                    return False
+                self.begin(job)
+                return True
+            self.shrink()
+            if self.asks_disk(job):
+                self.pass_over(index)
+                continue
+            asked = (job.prompt + job.produced - 1) // self.block
+            on_device = self.cache.find(job.names[:asked])
+            found = max(on_device, self.cache.find_anywhere(job.names[:asked], 1), min(job.read, asked))
+            if not self.has_room(job):
+                if self.running or self.prefilling or not self.cache.tier_blocks[0]:
+                    return False
+                continue
+            work = job.prompt + job.produced - found * self.block
+            if not s.chunked_prefill and started and found == on_device and work > budget:
+                return False
+            if job.found < 0:
+                job.found = found * self.block
+                job.loaded = (found - on_device) * self.block
+            job.read, job.stage = 0, "waiting"
+            job.cached, job.to_prefill, job.prefilled = found * self.block, work, 0
+            self.cache.hold(job.names)
+            if found == on_device:
+                self.begin(job)
+                return True
+            self.bus_free_s = max(self.bus_free_s, self.now) + (found - on_device) * self.block * s.host_token_s
+            job.there, job.stage = self.bus_free_s, "loading"
+            self.pass_over(index)
+        return False
+
+    def has_room(self, job: Turn) -> bool:
+        hold = job.prompt - job.shared * self.block + job.produced
+        hold += 0 if self.s.preempts else job.output - job.produced
         hold += (self.pinned(job) - self.pinned()) * self.block
-        if seated and self.reserved() + hold + s.block_slack_tokens * (seated + 1) > s.kv_cache_tokens:
-            return False
-        self.shrink()
-        asked = (job.prompt + job.produced - 1) // self.block
-        on_device = self.cache.find(job.names[:asked])
-        found = max(on_device, self.cache.find_anywhere(job.names[:asked], 1), min(job.read, asked))
-        work = job.prompt + job.produced - found * self.block
-        if not s.chunked_prefill and started and work > budget:
-            return False
-        queue.pop(0)
-        self.loading_s += (found - on_device) * s.host_token_s * self.block
-        if job.found < 0:
-            job.found = found * self.block
-            job.loaded = (found - on_device) * self.block
-        job.read = 0
-        job.cached, job.to_prefill, job.prefilled = found * self.block, work, 0
-        self.cache.hold(job.names)
+        slack = self.s.block_slack_tokens * (self.seats() + 1)
+        return not self.seats() or self.reserved() + hold + slack <= self.s.kv_cache_tokens
+
+    def begin(self, job: Turn) -> None:
+        self.leave(job)
+        job.stage = "waiting"
         self.prefilling.append(job)
         self.shrink()
-        return True
 
     def make_room(self, decoding: int) -> bool:
         computed = {job.number: job.prompt + job.produced - 1 for job in self.running}
         computed |= {job.number: job.cached + job.prefilled for job in self.prefilling}
         many = len(self.preempted)
         evicted = super().make_room(decoding)
-        for job in reversed(self.preempted[: len(self.preempted) - many]):
+        back = self.preempted[: len(self.preempted) - many]
+        waiting = self.preempted[len(back) :]
+        self.preempted = [*waiting[: self.passed], *back, *waiting[self.passed :]]
+        for job in reversed(back):
             assert isinstance(job, Turn)
             self.cache.store(job.names, self.lasting(job, computed[job.number]) // self.block, job.shared)
             self.cache.give_back(job.names, computed[job.number] // self.block)
@@ -247,7 +334,8 @@ class NaiveSessions(NaiveEngine):
                 job.to_prefill, job.prefilled = job.to_prefill + job.cached, job.prefilled + job.cached
                 job.cached = 0
         before = sorted(self.running, key=lambda job: job.number)
-        self.beside_s, self.loading_s = self.loading_s if chunks else 0.0, 0.0 if chunks else self.loading_s
+        filling = 1.0 if begun else 1.0 - (1.0 - 1.0 / self.block) ** len(decoding)
+        self.beside_s = self.s.tier_store_s * filling
         done = super().execute(decoding, chunks)
         for job in [*begun, *before]:
             assert isinstance(job, Turn)

@@ -77,7 +77,7 @@ def random_case(seed: int) -> Case:
         schedule,
         host_cache_tokens=in_host * traffic.maximum, host_token_s=2e-5,
         disk_cache_tokens=on_disk * traffic.maximum, disk_token_s=random.Random(seed + 3 * CASES).choice([1e-6, 1e-4, 1e-3]),
-        tiers_keep_replies=seed % 3 != 0,
+        tiers_keep_replies=seed % 3 != 0, tier_store_s=random.Random(seed + 5 * CASES).choice([0.0, 0.0, 1e-3]) if on_disk else 0.0,
     )  # fmt: skip
     count = rng.randint(5, 70)
     if clients:
