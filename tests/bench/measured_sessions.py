@@ -1,8 +1,9 @@
 """Turns of sessions on one engine, predicted and measured: ``python -m tests.bench.measured_sessions``.
 
 The turns are replayed as they were recorded: lengths, when each client began, and how long after the end of a turn it sent the
-next. What of each prompt is found in the cache, and all times, are predicted. Of these runs only those over a shared prompt were
-used to choose a constant, ``shared_read_fraction``; ``--fit`` prints what each of them says of it.
+next; of several replicas each with the turns that it got. What of each prompt is found in the cache, and all times, are predicted. Of
+these runs only those over a shared prompt were used to choose a constant, ``shared_read_fraction``; ``--fit`` prints what each of them
+says of it.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,13 @@ def recorded_turns(run: Mapping[str, Any], block: int) -> tuple[SessionTurns, np
     return found, prompts, outputs, sent_s[order][starts]
 
 
+def of_replica(run: Mapping[str, Any], replica: int) -> dict[str, Any]:
+    """The run as one of several replicas saw it. What a session does elsewhere is time between two of its turns here."""
+    requests = run["requests"]
+    here = [one == replica for one in requests["replica"]]
+    return {**run, "requests": {name: list(compress(values, here)) for name, values in requests.items()}}
+
+
 def held_by_clients(session: np.ndarray, sent_s: np.ndarray, ended_s: np.ndarray) -> list[list[int]]:
     """Which requests each client of a closed loop sent, in order: the one that is free and held the session, else the one
     whose last was answered latest before."""
@@ -86,12 +95,17 @@ def held_by_clients(session: np.ndarray, sent_s: np.ndarray, ended_s: np.ndarray
 def predicted(configuration: Configuration, run: Mapping[str, Any]) -> dict[str, float]:
     """Share of prompts found, mean TTFT and TPOT in ms, before corrections."""
     schedule = configuration.schedule()
-    turns, prompts, outputs, arrivals_s = recorded_turns(run, schedule.block_tokens)
-    found = simulate_sessions(configuration.tables(), schedule, prompts, outputs, turns, arrivals_s=arrivals_s)
+    seen = [of_replica(run, one) for one in range(run["routing"]["replicas"])] if "routing" in run else [run]
+    loads = [recorded_turns(one, schedule.block_tokens) for one in seen]
+    found = [
+        simulate_sessions(configuration.tables(), schedule, prompts, outputs, turns, arrivals_s=arrivals_s)
+        for turns, prompts, outputs, arrivals_s in loads
+    ]
+    asked = [float(prompts.sum()) for _, prompts, _, _ in loads]
     return {
-        "hits": found.found_fraction(),
-        "TTFT": float(found.trace.time_to_first_token_s.mean()) * MS_PER_S,
-        "TPOT": float(found.trace.time_per_output_token_s.mean()) * MS_PER_S,
+        "hits": float(np.average([one.found_fraction() for one in found], weights=asked)),
+        "TTFT": float(np.concatenate([one.trace.time_to_first_token_s for one in found]).mean()) * MS_PER_S,
+        "TPOT": float(np.concatenate([one.trace.time_per_output_token_s for one in found]).mean()) * MS_PER_S,
     }
 
 
