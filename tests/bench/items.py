@@ -34,6 +34,25 @@ def summary(rows: Iterable[Mapping[str, Any]]) -> str:
     return "   ".join(parts)
 
 
+def beside_base(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Adapters that are all held, their first tokens predicted as much later as those of the base were measured to be with as many
+    clients on the same host: what is left is the adapters' own."""
+    rows = list(rows)
+    late_ms = {
+        row["measured"]["concurrency"]: row["measured"]["ttft_ms"] - row["ttft_ms"]
+        for row in rows
+        if row["id"].startswith("lora-base")
+    }
+    held = [row for row in rows if KINDS["adapters, all held"](row["measured"])]
+    return [
+        {
+            "ttft_ms": row["ttft_ms"] + late_ms[row["measured"]["concurrency"]],
+            "measured": {"ttft_ms": row["measured"]["ttft_ms"]},
+        }
+        for row in held
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", action="store_true")
@@ -45,6 +64,7 @@ def main() -> None:
                 print(describe(row))
     for kind, belongs in KINDS.items():
         print(f"{kind:24}", summary(row for row in rows if belongs(row["measured"])))
+    print(f"{'adapters beside the base':24}", summary(beside_base(rows)))
 
 
 if __name__ == "__main__":

@@ -139,3 +139,23 @@ def test_images_of_an_estimate_are_asked_for_and_shown(page: Page) -> None:
     page.get_by_label("Height, pixels").fill("")
     page.get_by_role("button", name="Estimate", exact=True).click()
     expect(page.get_by_label("Height, pixels")).to_have_attribute("aria-invalid", "true", timeout=PATIENCE_MS)
+
+
+def test_items_sent_as_token_ids_are_asked_for(page: Page) -> None:
+    page.goto("/#/estimate?llm=qwen3-embedding-0.6b&device=h100-sxm&prompt_mean=512&output_mean=1&rate=20")
+    page.get_by_label("Tensor parallel").fill("1")
+    texts = estimated(page)["ttft_ms"]["mean"]["expected"]
+    fill(page, {"Items sent as token ids": "1"})
+    with page.expect_request("**/v1/estimates", timeout=PATIENCE_MS) as sent:
+        ids = estimated(page)["ttft_ms"]["mean"]["expected"]
+    (one,) = sent_json(sent.value)["estimates"]
+    assert one["traffic"]["token_ids_fraction"] == 1
+    assert ids > texts + 7, "512 of them, 16 us each"
+    assert "ids=1" in page.url
+
+
+def test_a_model_that_replies_takes_no_items(page: Page) -> None:
+    page.goto(f"/#/plan/new?{SMALL}")
+    fill(page, {"Items sent as token ids": "1"})
+    page.get_by_role("button", name="Find the cheapest plan").first.click()
+    expect(page.get_by_label("Items sent as token ids")).to_have_attribute("aria-invalid", "true")
