@@ -28,7 +28,7 @@ def add_served_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--images", metavar="[N:]WIDTHxHEIGHT", help=IMAGES_HELP)
     parser.add_argument("--video", metavar="[N:]SECONDSxFPSxWIDTHxHEIGHT", help=VIDEO_HELP)
     parser.add_argument("--audio", metavar="[N:]SECONDS", help=AUDIO_HELP)
-    parser.add_argument("--token-ids", type=float, metavar="SHARE", help=TOKEN_IDS_HELP)
+    parser.add_argument("--token-ids", type=number, metavar="SHARE", help=TOKEN_IDS_HELP)
     parser.add_argument(
         "--adapter-zipf",
         type=number,

@@ -26,7 +26,7 @@ PLANNED = ("plan", "llama-3.1-8b", "--output", "50", "--rate", "1", "--ttft-p95"
 BLOCKS = str(Path(__file__).parents[1] / "fixtures" / "traces" / "blocks.jsonl")
 NO_NUMBERS = ("nan", "inf", "-inf", "1e400", "9" * 400, "many", "")
 OPTIONS = [
-    *((DEPLOYMENT, option) for option in ("--rate", "--adapter-zipf")),
+    *((DEPLOYMENT, option) for option in ("--rate", "--adapter-zipf", "--token-ids")),
     *((DEPLOYED, option) for option in ("--think", "--host-cache", "--disk-cache", "--disk-rate")),
     *((PLAN, option) for option in (
         "--rate", "--ttft-p95", "--ttfat-p95", "--confidence", "--busy-at-most", "--time-limit", "--adapter-zipf",

@@ -20,6 +20,7 @@ TRAFFIC = (
     "--prompt 1200:4000 --output 100-900 --thinking 9 --video 2:9.5x1.5x640x480",
     "--prompt 9 --output 9 --audio 2:9.5 --adapters 8:16:4 --adapter-zipf 1.5 --adapter-modules q_proj,v_proj",
     "--prompt 9 --output 9 --adapters 2:8x1+16x1 --adapter-shares 0.25,0.75",
+    "--prompt 9 --output 1 --token-ids 0.5",
     "--turns 3:6 --user 100:300 --output 9 --think 5 --system-prompt 500 --system-prompts 3 --document 900 --documents 7"
     " --routing least_loaded --random-over 2 --host-cache 16 --disk-cache 100 --disk-rate 3",
     "--turns 3 --user 100 --output 9 --think 5",
