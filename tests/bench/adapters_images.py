@@ -28,6 +28,8 @@ from tests.solver.samples import catalog, configuration, priors
 
 DEVICE = "h100-sxm"
 MEASURED = Path(__file__).with_name("adapters_images_measured.jsonl")
+OTHER_HOST = Path(__file__).with_name("adapters_images_other_host.jsonl")
+"""Measured on 2026-11-25, after the constants had been chosen from the others: servers on three or four cores, some with others beside."""
 CLIENTS = (1, 8, 32, 64)
 ROUNDS = 8
 """Requests of each client."""
@@ -107,8 +109,8 @@ def in_force() -> tuple[ConstantPrior, ...]:
     return corrected_priors(newest) + priors()
 
 
-def measured() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in MEASURED.read_text(encoding="utf-8").splitlines()]
+def measured(file: Path = MEASURED) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def deployment_of(run: Mapping[str, Any], known: tuple[ConstantPrior, ...]) -> Configuration:
@@ -134,9 +136,9 @@ def predicted(deployed: Configuration, run: Mapping[str, Any]) -> dict[str, floa
     }
 
 
-def compared() -> Iterator[dict[str, Any]]:
+def compared(file: Path = MEASURED) -> Iterator[dict[str, Any]]:
     known = in_force()
-    for run in measured():
+    for run in measured(file):
         yield {"id": run["id"], **predicted(deployment_of(run, known), run), "measured": run}
 
 

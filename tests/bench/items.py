@@ -2,6 +2,7 @@
 
 python -m tests.bench.items          median absolute errors in per cent, in brackets how many are at most 12
 python -m tests.bench.items --runs   every run of items and images too
+python -m tests.bench.items --other-host   50 runs on another host, of which none chose a constant
 """
 
 import argparse
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from statistics import median
 from typing import Any
 
-from tests.bench.adapters_images import compared, describe
+from tests.bench.adapters_images import MEASURED, OTHER_HOST, compared, describe
 
 MEASURES = ("tpot_ms", "ttft_ms", "requests_per_s")
 BAR_PERCENT = 12.0
@@ -56,15 +57,18 @@ def beside_base(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", action="store_true")
+    parser.add_argument("--other-host", action="store_true")
     arguments = parser.parse_args()
-    rows = list(compared())
+    rows = list(compared(OTHER_HOST if arguments.other_host else MEASURED))
     if arguments.runs:
         for row in rows:
             if row["measured"]["output"] == 1 or row["measured"].get("images"):
                 print(describe(row))
     for kind, belongs in KINDS.items():
-        print(f"{kind:24}", summary(row for row in rows if belongs(row["measured"])))
-    print(f"{'adapters beside the base':24}", summary(beside_base(rows)))
+        if of_kind := [row for row in rows if belongs(row["measured"])]:
+            print(f"{kind:24}", summary(of_kind))
+    if not arguments.other_host:
+        print(f"{'adapters beside the base':24}", summary(beside_base(rows)))
 
 
 if __name__ == "__main__":
