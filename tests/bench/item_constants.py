@@ -1,4 +1,5 @@
-"""Front-end times of items and images, fitted to what was measured on one H100 SXM under vLLM 0.24, and what runs left out say.
+"""Front-end times of items and images, fitted to what was measured beside H100 SXM of two hosts under vLLM 0.24, and
+what runs left out say.
 
 python -m tests.bench.item_constants    prints values of catalog/constants/adapters_images.toml, and errors of runs left out
 """
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from solver.deployment.configuration import Configuration
-from tests.bench.adapters_images import deployment_of, in_force, measured, predicted
+from tests.bench.adapters_images import MEASURED, OTHER_HOST, deployment_of, in_force, measured, predicted
 
 Run = Mapping[str, Any]
 MEASURES = ("ttft_ms", "tpot_ms", "requests_per_s")
@@ -31,6 +32,18 @@ class Fit:
     start: Mapping[str, float]
     measures: tuple[str, ...]
     left_out: Mapping[str, Callable[[Run], bool]]
+
+
+HOSTS = {"one host": MEASURED, "the other host": OTHER_HOST}
+
+
+def of_both_hosts() -> list[dict[str, Any]]:
+    """All runs, by names that say where."""
+    return [{**run, "id": f"{run['id']}, {host}"} for host, file in HOSTS.items() for run in measured(file)]
+
+
+def on(host: str) -> Callable[[Run], bool]:
+    return lambda run: bool(run["id"].endswith(f", {host}"))
 
 
 def named(*beginnings: str) -> Callable[[Run], bool]:
@@ -58,6 +71,8 @@ FITS = (
             "texts of 4,000 words": named("qwen06-text-4000"),
             "items, 32 clients and more": lambda run: bool(run["concurrency"] >= 32),
             "items, fewer than 32 clients": lambda run: bool(run["concurrency"] < 32),
+            "items, one host": on("one host"),
+            "items, the other host": on("the other host"),
         },
     ),
     Fit(
@@ -77,6 +92,8 @@ FITS = (
             "images, 1 client": lambda run: bool(run["concurrency"] == 1),
             "images, 8 clients": lambda run: bool(run["concurrency"] == 8),
             "images, 32 clients": lambda run: bool(run["concurrency"] == 32),
+            "images, one host": on("one host"),
+            "images, the other host": on("the other host"),
         },
     ),
 )
@@ -127,12 +144,14 @@ def medians(errors: Mapping[str, Sequence[float]]) -> str:
 def main() -> None:
     known = in_force()
     for fit in FITS:
-        runs = [run for run in measured() if fit.belongs(run)]
+        runs = [run for run in of_both_hosts() if fit.belongs(run)]
         served = {run["id"]: deployment_of(run, known) for run in runs}
         values = fitted(served, runs, fit)
         for name, value in values.items():
             print(f"{name:24} {value:10.4g}")
-        print(f"{fit.kind + ', fitted':50} n={len(runs):<3} {medians(log_errors(served, runs, values))}")
+        for host in HOSTS:
+            own = [run for run in runs if on(host)(run)]
+            print(f"{fit.kind + ', fitted, ' + host:50} n={len(own):<3} {medians(log_errors(served, own, values))}")
         for group, belongs in fit.left_out.items():
             out = [run for run in runs if belongs(run)]
             told = fitted(served, [run for run in runs if not belongs(run)], fit)

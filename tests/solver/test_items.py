@@ -11,7 +11,7 @@ from solver.lengths import fixed_lengths
 from solver.llm_shape import LlmShape
 from solver.replay.one_stream import replay
 from solver.workload import Load, Traffic
-from tests.bench.adapters_images import compared
+from tests.bench.adapters_images import MEASURED, OTHER_HOST, compared
 from tests.bench.items import KINDS
 from tests.llm_shapes import shape
 from tests.solver.samples import configuration, constants
@@ -64,8 +64,8 @@ class TestMeasured:
     """29 loads of items and 9 of images on an H100 under vLLM 0.24, to which the constants were fitted."""
 
     @pytest.mark.parametrize("kind", ["items, texts", "items, token ids", "images"])
-    def test_half_of_the_loads_are_within_twelve_per_cent(self, kind: str) -> None:
-        rows = [row for row in compared() if KINDS[kind](row["measured"])]
+    def test_half_of_the_loads_of_both_hosts_are_within_twenty_per_cent(self, kind: str) -> None:
+        rows = [row for file in (MEASURED, OTHER_HOST) for row in compared(file) if KINDS[kind](row["measured"])]
         for name in ("ttft_ms", "requests_per_s"):
             off = sorted(abs(row[name] / row["measured"][name] - 1.0) for row in rows)
-            assert off[len(off) // 2] <= 0.12, name
+            assert off[len(off) // 2] <= 0.20, name
