@@ -136,6 +136,7 @@ class Configuration:
         """How one lane of this deployment schedules: it has its share of the seats and of the KV cache."""
         c, profile, stages = self.constants.si, self.profile, self.layout.pipeline_parallel
         front = front_end(self.constants, self.shape)
+        found = finds_prefixes(self.engine.name) and not self.shape.bidirectional
         schedule = Schedule(
             max_batched_tokens=self.engine.max_batched_tokens,
             max_sequences=max(1, self.engine.max_sequences // stages),
@@ -150,10 +151,13 @@ class Configuration:
             request_overhead_s=front.request_overhead_s,
             request_ingest_s=front.request_ingest_s,
             prompt_token_s=front.prompt_token_s,
+            prefix_token_s=c("prefix_token_us") if found else 0.0,
+            admitted_token_s=c("admitted_token_us") if found else 0.0,
+            answered_token_s=c("answered_token_us") if found else 0.0,
             token_front_end_s=front.token_front_end_s * stages,
             lane_step_s=c("pipeline_step_overhead_us") * stages,
             cached_prefix_fraction=cached_prefix_fraction,
-            finds_prefixes=finds_prefixes(self.engine.name) and not self.shape.bidirectional,
+            finds_prefixes=found,
             clock_headroom_fraction=c("clock_headroom_fraction"),
             clock_sag_fraction=c("clock_sag_fraction"),
             clock_settling_s=c("clock_settling_s"),

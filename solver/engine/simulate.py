@@ -48,6 +48,13 @@ class Schedule:
     request_overhead_s: float = 0.0
     request_ingest_s: float = 0.0
     prompt_token_s: float = 0.0
+    prefix_token_s: float = 0.0
+    """Of turns of sessions: seconds to hash a token of a prompt, by which it is found in the cache; steps with prompts wait. Where it is
+    not 0, prompts that come together are taken in together, and first tokens wait for the front end as well (``answered_token_s``)."""
+    admitted_token_s: float = 0.0
+    """Of turns of sessions: seconds that a step which admits a prompt is longer, for each of its tokens, found or not."""
+    answered_token_s: float = 0.0
+    """Seconds for each token of a prompt before its first token leaves the front end, where prompts are hashed."""
     token_front_end_s: float = 0.0
     cached_prefix_fraction: float = 0.0
     clock_headroom_fraction: float = 0.0

@@ -35,6 +35,7 @@ SESSIONS = DEFAULT_ROOT / "sessions"
 MS_PER_S = 1e3
 BYTES_PER_GIB = 2.0**30
 SHARED = "shared_read_fraction"
+BARS = {"TTFT": 0.12, "TPOT": 0.06}
 SAME_TIME_S = 2e-3
 """Times are recorded to so much."""
 
@@ -185,9 +186,14 @@ def show_fits() -> None:
 
 
 def show_runs() -> None:
+    """All runs, and of how many the means are within the bars of measured sessions."""
     table = Table("run", "", "found %", "TTFT mean ms", "TPOT mean ms")
+    off: dict[str, list[float]] = {name: [] for name in BARS}
     for one in measured_runs():
-        for said, values in (("measured", one.measured()), ("predicted", one.predicted())):
+        measured, found = one.measured(), one.predicted()
+        for name in BARS:
+            off[name].append(abs(found[name] / measured[name] - 1.0))
+        for said, values in (("measured", measured), ("predicted", found)):
             row = (
                 "" if math.isnan(values["hits"]) else f"{100 * values['hits']:.1f}",
                 f"{values['TTFT']:.1f}",
@@ -195,6 +201,8 @@ def show_runs() -> None:
             )
             table.add_row(one.name if said == "measured" else "", said, *row, end_section=said == "predicted")
     Console(width=110).print(table)
+    for name, bar in BARS.items():
+        print(f"{name} within {100 * bar:.0f} %: {sum(each <= bar for each in off[name])} of {len(off[name])}")
 
 
 def main() -> None:

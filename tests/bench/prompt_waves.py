@@ -2,7 +2,8 @@
 
 Each client sends one prompt of the same many tokens, which the engine has cached, and a hundred of its own, all at the same moment and
 encoded before. ``--token-ids`` asks for the ids of prompt and reply too, as the worker agent's sessions do. Without an endpoint:
-the waves that were measured (``catalog/benchmarks/waves``), in the same form.
+the waves that were measured (``catalog/benchmarks/waves``), in the same form, with what is predicted of them; ``--stages``: what each
+stage of the engine took for a token of prompt in those whose times were taken inside it, and the constants.
 """
 
 import argparse
@@ -12,16 +13,35 @@ import random
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from catalog.benchmark_rows import DEFAULT_ROOT
+from solver.deployment.configuration import Configuration
+from solver.engine.replayable import SessionTurns
+from solver.engine.simulate import simulate_sessions
+from tests.bench.measured_sessions import measured_runs
 
 OWN_TOKENS, REPLY_TOKENS = 100, 50
 WAVES = DEFAULT_ROOT / "waves"
 MS_PER_S = 1e3
+US_PER_MS = 1e3
+SERVED_AS = "h100-l8b-bf16-tp1-20k-8_l"
+"""The run of sessions whose configuration the measured waves were sent to."""
+APART_S = 10.0
+"""Between the prompt that puts the opening into the cache and the wave."""
+Row = dict[str, Any]
+STAGES = {
+    "taken in": ("taken_in_ms", "prompt_token_us"),
+    "hashed": ("hashing_ms", "prefix_token_us"),
+    "admitted": ("admitting_ms", "admitted_token_us"),
+    "answered": ("answering_ms", "answered_token_us"),
+}
+"""By name: what was measured, and the constant."""
 
 
 def request_of(host: str, model: str, shared: list[int], rng: random.Random, *, token_ids: bool) -> bytes:
@@ -48,7 +68,7 @@ async def answered_ms(host: str, port: int, request: bytes, start: asyncio.Event
     return (first - sent) * MS_PER_S, (time.perf_counter() - sent) * MS_PER_S
 
 
-async def wave(endpoint: str, model: str, tokens: int, clients: int, *, token_ids: bool) -> dict[str, float | str]:
+async def wave(endpoint: str, model: str, tokens: int, clients: int, *, token_ids: bool) -> Row:
     """One wave."""
     address = urlsplit(endpoint)
     host, port = address.hostname or "127.0.0.1", address.port or 80
@@ -65,37 +85,79 @@ async def wave(endpoint: str, model: str, tokens: int, clients: int, *, token_id
     }  # fmt: skip
 
 
-def measured() -> list[dict[str, float | str]]:
-    return [json.loads(line) for file in sorted(WAVES.glob("*.jsonl")) for line in Path(file).read_text().splitlines()]
+def measured() -> list[Row]:
+    """All waves but the first of each length in a file, for which nothing was cached."""
+    rows = []
+    for file in sorted(WAVES.glob("*.jsonl")):
+        lengths = set()
+        for row in map(json.loads, Path(file).read_text().splitlines()):
+            if row["length"] in lengths:
+                rows.append({**row, "file": file.stem.rsplit("_", 1)[1]})
+            lengths.add(row["length"])
+    return rows
 
 
-def show(rows: Iterable[dict[str, float | str]]) -> None:
-    """By length, clients and variant: medians over waves, the first of a length, which nothing was cached for, left out."""
-    table = Table(
-        "shared tokens", "clients", "token ids", "waves", "first ms", "mean ms", "last ms", "last, µs a token"
-    )
-    kinds: dict[tuple[float | str, ...], list[dict[str, float | str]]] = {}
-    lengths = set()
+def predicted(on: Configuration, length: int, clients: int) -> Row:
+    """A wave over an opening that one prompt has put into the cache before."""
+    schedule, count = on.schedule(), clients + 1
+    opening = length // schedule.block_tokens
+    prompts, outputs = np.full(count, length + OWN_TOKENS), np.full(count, REPLY_TOKENS)
+    none = np.zeros(count, dtype=np.int64)
+    turns = SessionTurns(
+        think_s=np.zeros(count), later=none, aside_tokens=np.full(count, opening * schedule.block_tokens),
+        kept_tokens=prompts + outputs - 1, chain=np.arange(count), starts=np.arange(count),
+        parent=np.array([*[count] * count, -1]), blocks=np.array([*none, opening]), held_chains=none[:0], held_blocks=none[:0],
+    )  # fmt: skip
+    arrivals_s = np.array([0.0, *[APART_S] * clients])
+    found = simulate_sessions(on.tables(), schedule, prompts, outputs, turns, arrivals_s=arrivals_s).trace
+    first = found.time_to_first_token_s[1:] * MS_PER_S
+    return {"first_ms": first.min(), "mean_ms": first.mean(), "last_ms": first.max(),
+            "end_ms": found.end_to_end_s[1:].max() * MS_PER_S}  # fmt: skip
+
+
+def kinds_of(rows: Iterable[Row]) -> dict[tuple[Any, ...], list[Row]]:
+    """By where, length, clients and variant."""
+    kinds: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        if row["length"] in lengths:
-            kinds.setdefault((row["length"], row["clients"], row["variant"]), []).append(row)
-        lengths.add(row["length"])
-    for (length, clients, variant), waves in sorted(kinds.items(), key=str):
-        first, mean, last = (
-            sorted(float(row[name]) for row in waves)[len(waves) // 2] for name in ("first_ms", "mean_ms", "last_ms")
-        )
-        each = last * MS_PER_S / (float(clients) * (float(length) + OWN_TOKENS))
+        kinds.setdefault((row.get("file", ""), row["length"], row["clients"], row["variant"]), []).append(row)
+    return dict(sorted(kinds.items()))
+
+
+def median(rows: Iterable[Row], name: str) -> float:
+    return float(np.median([row[name] for row in rows]))
+
+
+def show(rows: Iterable[Row], on: Configuration | None = None) -> None:
+    """Medians over waves of one kind, and beside them what is predicted on ``on``."""
+    times = ("first_ms", "mean_ms", "last_ms", "end_ms")
+    table = Table(
+        "", "shared tokens", "clients", "token ids", "waves", *(name.replace("_", " ") for name in times), "µs a token"
+    )
+    for (file, length, clients, variant), waves in kinds_of(rows).items():
+        found = predicted(on, int(length), int(clients)) if on else None
+        each = median(waves, "last_ms") * US_PER_MS / (clients * (length + OWN_TOKENS))
+        columns = [f"{median(waves, name):.0f}" + (f", {found[name]:.0f}" if found else "") for name in times]
         asked = "asked" if variant == "ids" else "not asked"
-        table.add_row(
-            str(length),
-            str(clients),
-            asked,
-            str(len(waves)),
-            f"{first:.0f}",
-            f"{mean:.0f}",
-            f"{last:.0f}",
-            f"{each:.2f}",
-        )
+        table.add_row(file, str(length), str(clients), asked, str(len(waves)), *columns, f"{each:.2f}")
+    Console(width=130).print(table)
+
+
+def show_stages(rows: Iterable[Row], on: Configuration) -> None:
+    """Microseconds a token of prompt by stage: medians over waves; of what a step admits, over the prompts of the largest step."""
+    table = Table("shared tokens", "clients", *STAGES)
+    for (_, length, clients, _), waves in kinds_of(row for row in rows if "stages" in row).items():
+        found = []
+        for measure, _ in STAGES.values():
+            of = {"admitting_ms": "admitted"}.get(measure)
+            each = [
+                wave["stages"][measure] * US_PER_MS / ((wave["stages"][of] if of else clients) * (length + OWN_TOKENS))
+                for wave in waves
+                if wave["stages"][measure] is not None
+            ]
+            found.append(f"{np.median(each):.2f}" if each else "")
+        table.add_row(str(length), str(clients), *found)
+    table.add_section()
+    table.add_row("constants", "", *(f"{on.constants.priors[name].value:.2f}" for _, name in STAGES.values()))
     Console(width=110).print(table)
 
 
@@ -107,9 +169,11 @@ def main() -> None:
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 24])
     parser.add_argument("--token-ids", action="store_true")
     parser.add_argument("--waves", type=int, default=5)
+    parser.add_argument("--stages", action="store_true")
     options = parser.parse_args()
     if options.endpoint is None:
-        show(measured())
+        on = next(run.configuration for run in measured_runs() if run.name == SERVED_AS)
+        show_stages(measured(), on) if options.stages else show(measured(), on)
         return
     show(
         asyncio.run(wave(options.endpoint, options.model, tokens, clients, token_ids=options.token_ids))

@@ -93,6 +93,9 @@ class NaiveEngine:
         job.ready = self.ingest
         self.upcoming.append(job)
 
+    def answer(self, jobs: list[Job]) -> None:
+        """The front end has their first tokens."""
+
     def run(self) -> NaiveTrace:
         left = len(self.jobs)
         while left:
@@ -244,6 +247,7 @@ class NaiveEngine:
         self.now += seconds
         self.previous = seconds
         self.front = max(self.front, self.now) + rows * s.token_front_end_s
+        self.answer([job for job in finished if not job.produced])
         self.trace.steps += 1
         for job, size in chunks:
             job.prefilled += size

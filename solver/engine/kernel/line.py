@@ -125,6 +125,7 @@ def begin_prompt(u: State, requests: Requests, queues: Queues, request: int) -> 
     queues.partial_done[u.partial] = 0
     queues.partial_need[u.partial] = requests.prompts[request] + queues.have[request] - requests.cached[request]
     u.partial += 1
+    u.fresh += requests.prompts[request]
 
 
 @inner

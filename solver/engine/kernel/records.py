@@ -30,6 +30,7 @@ class Rules:
     closed: int
     notes_gaps: int
     sessions: int
+    hashes: int
     block_tokens: int
     host_cache_blocks: int
     disk_cache_blocks: int
@@ -42,6 +43,9 @@ class Rules:
     half_overhead_s: float
     request_ingest_s: float
     prompt_token_s: float
+    prefix_token_s: float
+    admitted_token_s: float
+    answered_token_s: float
     token_front_end_s: float
     clock_headroom_fraction: float
     clock_sag_fraction: float
@@ -100,6 +104,9 @@ class State:
     newest: int = -1
     cached_blocks: int = 0
     cutoff: float = 0.0
+    begun: float = 0.0
+    hashed: float = 0.0
+    answered: float = 0.0
     disk: float = 0.0
     bus: float = 0.0
     line_first: int = 0
@@ -107,6 +114,7 @@ class State:
     line_end: int = 0
     coming: int = 0
     loading: int = 0
+    fresh: int = 0
 
 
 class Tables(NamedTuple):

@@ -52,6 +52,8 @@ def mixed_step(
     duration = mixed_duration(rules, u, tables, decoding, tokens, rows, pair_time)
     if rules.store_s:
         duration += rules.store_s * store_share(rules, decoding, whole)
+    duration += rules.admitted_token_s * u.fresh
+    u.fresh = 0
     step_flops = rules.flops_per_token * tokens + rules.head_flops * rows
     u.flops += step_flops
     target = heat_target(rules, step_flops, duration)
@@ -64,6 +66,10 @@ def mixed_step(
     u.steps += 1
     before = u.front
     u.front = max(u.front, u.now) + rows * rules.token_front_end_s
+    if rules.hashes:
+        send_due(rules, u, requests, queues)  # what is sent by those that end now is not taken in with what came before
+        if whole:
+            answer(rules, u, requests, queues, whole)
     u.previous = duration
     if rules.sessions:
         forget(rules, u, queues.chains, 0.0)
@@ -77,6 +83,39 @@ def mixed_step(
         retire(rules, u, requests, queues)
     if whole and not u.running:
         u.blocked = 0
+
+
+@inner
+def answer(rules: Rules, u: State, requests: Requests, queues: Queues, whole: int) -> None:
+    """The front end has first tokens to send, of those of ``whole`` prompts that had none, which take it as long as the prompts are: what
+    was sent before is taken in before, what comes meanwhile after, and all of them leave together."""
+    tokens = 0
+    for place in range(whole):
+        request = queues.partial_request[place]
+        if queues.have[request] == 0:
+            tokens += requests.prompts[request]
+    if not tokens:
+        return
+    if u.begun <= u.now:
+        u.front = max(u.front, u.ingest)
+    u.front += rules.answered_token_s * tokens
+    u.answered = u.front
+
+
+@inner
+def wait_for_hashes(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
+    """No step with prompts is composed while more are hashed: that is done beside the scheduler, and holds its interpreter's lock."""
+    if not u.ingest <= u.now < u.hashed:
+        return
+    composed = u.now - rules.lag_fraction * u.previous
+    there = u.coming > 0 and next_there(u, queues) <= composed
+    if u.blocked and not there:
+        return
+    ready = u.queued < u.sent and requests.ready[queues.order[u.queued]] <= composed
+    waiting = u.evicted or u.queued > u.admitted or u.line_end - u.line_first > u.coming
+    if u.partial or waiting or ready or there:
+        u.now = u.hashed
+        u.previous = 0.0
 
 
 @inner
@@ -132,6 +171,8 @@ def decode_stretch(
     u.now += duration
     u.busy += duration
     u.steps += steps
+    if rules.hashes:
+        send_due(rules, u, requests, queues)
     before = u.front
     u.front = max(u.front + produced * rules.token_front_end_s, u.now + sequences * gain * rules.token_front_end_s)
     note_gap(rules, u, gaps, (u.front - before) / (steps * gain), produced)
@@ -184,6 +225,8 @@ def advance(rules: Rules, u: State, requests: Requests, queues: Queues, tables: 
         u.previous = 0.0
         u.since_admission = 0
     send_due(rules, u, requests, queues)
+    if rules.hashes:
+        wait_for_hashes(rules, u, requests, queues)
     take_in(rules, u, requests, queues)
     took_room = False
     waiting = u.evicted or u.queued > u.admitted or u.line_end > u.line_first

@@ -74,15 +74,43 @@ def follow(rules: Rules, u: State, queues: Queues, request: int, at: float) -> N
 
 @inner
 def taken_in(rules: Rules, u: State, requests: Requests, request: int, at: float) -> float:
-    """When the front end has taken in a prompt sent at ``at``, those sent before first."""
-    begun = max(u.ingest, at + rules.half_overhead_s)
+    """When a prompt sent at ``at`` may be scheduled at the soonest: those sent before are taken in, and answered, first."""
+    begun = max(u.ingest, u.answered, at + rules.half_overhead_s)
     ready: float = begun + rules.request_ingest_s + rules.prompt_token_s * requests.prompts[request]
+    if rules.hashes:
+        ready = max(u.hashed, ready) + rules.prefix_token_s * requests.prompts[request]
     return ready
+
+
+@inner
+def send_together(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
+    """Send the turn that is due soonest, and all that are sent until the front end has taken in those before: they leave it together.
+
+    It parses, checks and hands over prompts in turns, whoever is there. Then each is hashed, one after the other.
+    """
+    turns, first = queues.turns, u.sent
+    u.begun = max(u.ingest, u.answered, turns.due[0] + rules.half_overhead_s)
+    u.ingest = u.begun
+    while u.pending and turns.due[0] + rules.half_overhead_s <= u.ingest:
+        at, request = turns.due[0], turns.which[0]
+        take_up(u, turns)
+        requests.sent[request] = at
+        u.ingest += rules.request_ingest_s + rules.prompt_token_s * requests.prompts[request]
+        queues.order[u.sent] = request
+        u.sent += 1
+    u.hashed = max(u.hashed, u.ingest)
+    for place in range(first, u.sent):
+        request = queues.order[place]
+        u.hashed += rules.prefix_token_s * requests.prompts[request]
+        requests.ready[request] = u.hashed
 
 
 @inner
 def send_next(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
     """Send the turn that is due soonest."""
+    if rules.hashes:
+        send_together(rules, u, requests, queues)
+        return
     at, request = queues.turns.due[0], queues.turns.which[0]
     take_up(u, queues.turns)
     requests.sent[request] = at

@@ -129,6 +129,13 @@ class NaiveSessions(NaiveEngine):
         sizes = schedule.host_cache_tokens, schedule.disk_cache_tokens
         self.cache = BlockCache(*(int(tokens // block) for tokens in sizes))
         self.bus_free_s = self.disk_free_s = 0.0
+        self.intake = (0.0, 0.0)
+        """When the front end began with the prompts it took in last, and when it was done with them."""
+        self.hashed = self.answered = 0.0
+        self.fresh = 0
+        """Tokens of prompts admitted since the last step with prompts."""
+        self.no_room = False
+        """The next one has found none, and nobody has ended since."""
         self.passed = 0
         """So many of those that wait are passed over: somebody behind them was looked at after them."""
         for chain, count in zip(draw.turns.held_chains.tolist(), draw.turns.held_blocks.tolist(), strict=True):
@@ -170,8 +177,8 @@ class NaiveSessions(NaiveEngine):
                 if not self.upcoming:
                     self.send_soonest()
                 self.jump(min(job.ready for job in self.upcoming))
-            while self.due and min(self.due)[0] <= self.now:
-                self.send_soonest()
+            self.send_due()
+            self.wait_for_hashes()
             if self.steps_not_asked == 0:
                 self.notice()
             if any(self.known(job.ready) for job in self.upcoming) or self.running or self.prefilling or self.line():
@@ -187,26 +194,23 @@ class NaiveSessions(NaiveEngine):
 
     def wait(self) -> None:
         """Nobody runs and nobody was admitted."""
-        self.closed_to_new = False
+        self.closed_to_new = self.no_room = False
         comes = [job.there for job in self.line() if job.stage in ("asked", "loading")]
         if comes:
             ready = [job.ready for job in self.upcoming]
             if not ready and self.due:
-                at, number = min(self.due)
-                begun = max(self.ingest, at + self.s.request_overhead_s / 2)
-                prompt = self.turns[number].prompt
-                ready = [begun + self.s.request_ingest_s + self.s.prompt_token_s * prompt]
+                ready = [self.soonest_ready()]
             self.jump(min([*comes, *ready]))
 
     def notice(self) -> None:
         for job in self.line():
             if job.stage in ("asked", "loading") and self.known(job.there):
                 job.stage = "answered" if job.stage == "asked" else "loaded"
-                self.closed_to_new = False
+                self.closed_to_new = self.no_room = False
 
     def asks_disk(self, job: Turn) -> bool:
         """What host memory ends before is asked of the disk once, and read after what was asked before."""
-        if job.stage == "answered" or len(self.cache.tiers) < 2 or not self.cache.tier_blocks[1]:
+        if job.stage == "answered" or len(self.cache.tiers) < 2 or not all(self.cache.tier_blocks):
             return False
         asked = job.names[: (job.prompt + job.produced - 1) // self.block]
         near, whole = (self.cache.find_anywhere(asked, tiers) for tiers in (1, 2))
@@ -221,7 +225,63 @@ class NaiveSessions(NaiveEngine):
             self.cache.bring(job.names, whole)
         return True
 
+    def send_due(self) -> None:
+        while self.due and min(self.due)[0] <= self.now:
+            self.send_soonest()
+
+    def wait_for_hashes(self) -> None:
+        if not self.intake[1] <= self.now < self.hashed:
+            return
+        there = any(job.stage in ("asked", "loading") and self.known(job.there) for job in self.line())
+        if (self.no_room or self.closed_to_new) and not there:
+            return
+        waiting = any(job.stage not in ("asked", "loading") for job in self.line())
+        if there or waiting or self.prefilling or any(self.known(job.ready) for job in self.upcoming):
+            self.now, self.previous = self.hashed, 0.0
+
+    def soonest_ready(self) -> float:
+        """When the one that is due soonest may be scheduled at the soonest."""
+        at, number = min(self.due)
+        prompt, s = self.turns[number].prompt, self.s
+        begun = max(self.intake[1] if s.prefix_token_s else self.ingest, self.answered, at + s.request_overhead_s / 2)
+        taken_in = begun + s.request_ingest_s + s.prompt_token_s * prompt
+        return max(self.hashed, taken_in) + s.prefix_token_s * prompt
+
+    def answer(self, jobs: list[Job]) -> None:
+        if not self.s.prefix_token_s:
+            return
+        self.send_due()
+        if not jobs:
+            return
+        begun, done = self.intake
+        if begun <= self.now < done:
+            self.front = max(self.front, done)
+        self.front += self.s.answered_token_s * sum(job.prompt for job in jobs)
+        self.answered = self.front
+
+    def send_wave(self) -> None:
+        """Whoever comes before all that came before are taken in is one of them."""
+        s, half = self.s, self.s.request_overhead_s / 2
+        begun = done = max(self.intake[1], self.answered, min(self.due)[0] + half)
+        wave: list[Turn] = []
+        for at, number in sorted(self.due):
+            if at + half > done:
+                break
+            job = self.turns[number]
+            job.sent = at
+            done += s.request_ingest_s + s.prompt_token_s * job.prompt
+            wave.append(job)
+        self.due = sorted(self.due)[len(wave) :]
+        self.intake, self.hashed = (begun, done), max(self.hashed, done)
+        for job in wave:
+            self.hashed += s.prefix_token_s * job.prompt
+            job.ready = self.hashed
+        self.upcoming += wave
+
     def send_soonest(self) -> None:
+        if self.s.prefix_token_s:
+            self.send_wave()
+            return
         at, number = min(self.due)
         self.due.remove((at, number))
         self.unsent = [self.turns[number]]
@@ -262,7 +322,10 @@ class NaiveSessions(NaiveEngine):
     def admit(self, budget: int, *, started: bool) -> bool:
         """Along the line: those that tiers work for are passed over, who finds no room ends the walk."""
         s = self.s
-        if self.closed_to_new or len(self.running) + len(self.prefilling) >= s.max_sequences:
+        if self.closed_to_new:
+            return False
+        if len(self.running) + len(self.prefilling) >= s.max_sequences:
+            self.no_room |= bool(self.line()) or (self.cache.tier_blocks[0] > 0 and bool(self.prefilling))
             return False
         for index, job in enumerate(self.line()):
             if job.stage in ("asked", "loading"):
@@ -281,6 +344,7 @@ class NaiveSessions(NaiveEngine):
             found = max(on_device, self.cache.find_anywhere(job.names[:asked], 1), min(job.read, asked))
             if not self.has_room(job):
                 if self.running or self.prefilling or not self.cache.tier_blocks[0]:
+                    self.no_room = True
                     return False
                 continue
             work = job.prompt + job.produced - found * self.block
@@ -310,6 +374,7 @@ class NaiveSessions(NaiveEngine):
     def begin(self, job: Turn) -> None:
         self.leave(job)
         job.stage = "waiting"
+        self.fresh += job.prompt
         self.prefilling.append(job)
         self.shrink()
 
@@ -336,7 +401,12 @@ class NaiveSessions(NaiveEngine):
         before = sorted(self.running, key=lambda job: job.number)
         filling = 1.0 if begun else 1.0 - (1.0 - 1.0 / self.block) ** len(decoding)
         self.beside_s = self.s.tier_store_s * filling
+        if chunks:
+            self.beside_s += self.s.admitted_token_s * self.fresh
+            self.fresh = 0
         done = super().execute(decoding, chunks)
+        if done or (begun and not self.running):
+            self.no_room = False
         for job in [*begun, *before]:
             assert isinstance(job, Turn)
             if job.produced >= job.output:

@@ -11,6 +11,7 @@ import pytest
 
 from solver.engine.kernel import stepping
 from solver.engine.profiles import engine_profile
+from solver.engine.replayable import SessionTurns
 from solver.engine.simulate import Schedule, SessionTrace, simulate, simulate_sessions
 from solver.lengths import fixed_lengths, lognormal_lengths, uniform_lengths
 from solver.replay.session_draws import SessionDraw, closed_draw, open_draw
@@ -78,12 +79,24 @@ def random_case(seed: int) -> Case:
         host_cache_tokens=in_host * traffic.maximum, host_token_s=2e-5,
         disk_cache_tokens=on_disk * traffic.maximum, disk_token_s=random.Random(seed + 3 * CASES).choice([1e-6, 1e-4, 1e-3]),
         tiers_keep_replies=seed % 3 != 0, tier_store_s=random.Random(seed + 5 * CASES).choice([0.0, 0.0, 1e-3]) if on_disk else 0.0,
+        **front_end(random.Random(seed + 7 * CASES)),
     )  # fmt: skip
     count = rng.randint(5, 70)
     if clients:
         return Case(tables, schedule, closed_draw(traffic, count, seed, block_tokens=block), clients)
     draw = open_draw(traffic, rng.choice([2.0, 20.0]), 0.5, count, seed, block_tokens=block, cache_tokens=cache_tokens)
     return Case(tables, schedule, draw, 0)
+
+
+def front_end(rng: random.Random) -> dict[str, float]:
+    """None that hashes, one as measured, or one that prompts crowd at."""
+    slowness = rng.choice([0.0, 1e-6, 1e-4])
+    if not slowness:
+        return {"prefix_token_s": 0.0, "admitted_token_s": 0.0, "answered_token_s": 0.0}
+    return {
+        "prefix_token_s": slowness * rng.uniform(0.1, 0.4), "admitted_token_s": slowness * rng.uniform(0.0, 0.4),
+        "answered_token_s": slowness * rng.choice([0.0, 0.5]), "prompt_token_s": slowness * rng.choice([0.1, 0.5]),
+    }  # fmt: skip
 
 
 def over_a_disk(seed: int) -> Case:
@@ -214,6 +227,7 @@ def found(sessions: Sessions, cache_tokens: float, seed: int = 1, count: int = 6
 class TestLaws:
     def test_sessions_of_one_turn_are_plain_requests(self) -> None:
         tables, schedule = tables_of(MODELS[0], 2048)
+        schedule = replace(schedule, prefix_token_s=0.0, admitted_token_s=0.0, answered_token_s=0.0)
         traffic = traffic_of(Sessions(fixed_lengths(1), lognormal_lengths(1000, 2500), 5.0))
         draw = open_draw(traffic, 8.0, 2.0, 2000, 3, block_tokens=16, cache_tokens=schedule.kv_cache_tokens)
         turns = simulate_sessions(tables, schedule, draw.prompts, draw.outputs, draw.turns, arrivals_s=draw.arrivals_s)
@@ -249,3 +263,70 @@ class TestLaws:
     def test_one_kind_of_arguments_is_compiled(self) -> None:
         found(SETTLED, 100_000, count=50)
         assert len(getattr(stepping.run, "signatures", [()])) == 1
+
+
+class TestFrontEnd:
+    """Prompts of one opening under an engine that hashes prompts: what their first tokens wait for."""
+
+    def wave(self, arrivals_s: list[float], **changes: float) -> tuple[SessionTrace, Schedule]:
+        """An opening of 8,000 tokens with one prompt, then prompts of 100 tokens beyond it at ``arrivals_s`` later."""
+        tables, schedule = tables_of(MODELS[0], 8192)
+        found = {
+            "prefix_token_s": 1e-7,
+            "admitted_token_s": 2e-7,
+            "answered_token_s": 5e-7,
+            "prompt_token_s": 4e-7,
+            **changes,
+        }
+        schedule = replace(schedule, kv_cache_tokens=1e6, block_slack_tokens=7.5, **found)
+        count = 1 + len(arrivals_s)
+        none = np.zeros(count, dtype=np.int64)
+        turns = SessionTurns(
+            think_s=np.zeros(count), later=none, aside_tokens=none + 8000, kept_tokens=none + 8119, chain=np.arange(count),
+            starts=np.arange(count), parent=np.array([*(none + count), -1]), blocks=np.array([*none, 500]),
+            held_chains=none[:0], held_blocks=none[:0],
+        )  # fmt: skip
+        sent_s = np.array([0.0, *(10.0 + at for at in arrivals_s)])
+        run = simulate_sessions(tables, schedule, none + 8100, none + 20, turns, arrivals_s=sent_s)
+        return run, schedule
+
+    @pytest.mark.parametrize("clients", [2, 8, 40])
+    def test_a_wave_is_answered_at_once_after_four_passes_over_its_prompts(self, clients: int) -> None:
+        run, s = self.wave([0.0] * clients)
+        idle, _ = self.wave(
+            [0.0] * clients, prefix_token_s=1e-15, admitted_token_s=0.0, answered_token_s=0.0, prompt_token_s=0.0
+        )
+        first = run.trace.time_to_first_token_s[1:]
+        assert first == pytest.approx(first[0], rel=1e-12)
+        passes = s.prompt_token_s + s.prefix_token_s + s.admitted_token_s + s.answered_token_s
+        step = float(idle.trace.time_to_first_token_s[1:].max())
+        assert first[0] == pytest.approx(step + clients * 8100 * passes, rel=0.02)
+
+    def test_who_comes_before_those_there_are_taken_in_is_taken_in_with_them(self) -> None:
+        """One prompt takes 3.3 ms to be taken in: the second comes in that time, the third in that of both."""
+        together, s = self.wave([0.0, 0.003, 0.006])
+        each_s = s.request_ingest_s + 8100 * s.prompt_token_s
+        assert 0.003 < each_s < 0.0035
+        answered_s = together.sent_s + together.trace.time_to_first_token_s
+        assert answered_s[1:] == pytest.approx(answered_s[1], rel=1e-12)
+        apart, _ = self.wave([0.0, 0.05])
+        assert np.diff(apart.sent_s + apart.trace.time_to_first_token_s)[-1] > 0.04
+
+    def test_answers_delay_what_comes_meanwhile(self) -> None:
+        """A prompt that comes while many are answered waits for them."""
+        many = [0.0] * 40
+        alone, s = self.wave(many)
+        answering_s = 40 * 8100 * s.answered_token_s
+        begins_s = float(alone.trace.time_to_first_token_s[1]) - answering_s - s.request_overhead_s / 2.0
+        late, _ = self.wave([*many, begins_s + answering_s / 2.0])
+        single, _ = self.wave([0.0])
+        longer = late.trace.time_to_first_token_s[-1] - single.trace.time_to_first_token_s[-1]
+        assert longer == pytest.approx(answering_s / 2.0 - s.request_overhead_s / 2.0, abs=0.03)
+        assert longer > 0.03
+
+    def test_decoding_goes_on_while_prompts_are_answered(self) -> None:
+        """Only first tokens are later: the last ones are not, where replies are long enough."""
+        slow, _ = self.wave([0.0] * 8, answered_token_s=1e-6)
+        fast, _ = self.wave([0.0] * 8, answered_token_s=0.0)
+        assert slow.trace.time_to_first_token_s[1:].min() > fast.trace.time_to_first_token_s[1:].max() + 0.06
+        assert slow.trace.end_to_end_s[1:].max() == pytest.approx(fast.trace.end_to_end_s[1:].max(), rel=0.05)
