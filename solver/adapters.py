@@ -203,6 +203,16 @@ class Adapters:
                 break
         return max(1, min(outstanding, math.floor(found + 1e-9)))
 
+    def drawn(self, requests: int, seed: int) -> NDArray[np.int64]:
+        """Which adapter each of so many requests names, numbered by class of popularity; each by itself."""
+        rng = np.random.default_rng(seed)
+        many = np.array([count for count, _ in self.popularity], dtype=np.int64)
+        shares = np.array([count * share for count, share in self.popularity])
+        classes = rng.choice(len(many), size=requests, p=shares / shares.sum())
+        within = (rng.random(requests) * many[classes]).astype(np.int64)
+        found: NDArray[np.int64] = (np.cumsum(many) - many)[classes] + within
+        return found
+
     def _names(self, requests: int) -> float:
         """Different adapters that so many requests name, whatever the slots."""
         return sum(

@@ -100,8 +100,8 @@ def own_traffic(asked: EstimateIn, shape: LlmShape) -> Traffic:
 
 
 def served_shape(asked: EstimateIn, shape: LlmShape, traffic: Traffic) -> tuple[EstimateIn, LlmShape]:
-    """The model with the images and adapters of the case; no more requests at once than the adapters have slots for: those that an
-    engine would run of a closed load, so many that they name no more on average of an open one."""
+    """The model with the images and adapters of the case; of an open load, and of sessions, no more requests at once than name
+    as many adapters on average as there are slots. Of a closed load who waits for a slot is simulated."""
     shape = with_images(shape, images_from_wire(asked.traffic, traffic, shape))
     shape = replace(
         shape,
@@ -113,7 +113,9 @@ def served_shape(asked: EstimateIn, shape: LlmShape, traffic: Traffic) -> tuple[
     adapters = adapters_from_wire(asked.adapters, (traffic,), (asked.engine.name,))
     load = asked.load
     most = adapters.most_sequences
-    if load.kind == "closed":
+    if load.kind == "closed" and asked.traffic.sessions is None:
+        most = asked.engine.max_sequences
+    elif load.kind == "closed":
         most = adapters.running(-(-load.concurrency // asked.layout.data_parallel))
     engine = asked.engine.model_copy(update={"max_sequences": min(asked.engine.max_sequences, max(1, most))})
     return asked.model_copy(update={"engine": engine}), with_adapters(shape, adapters)

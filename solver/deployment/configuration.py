@@ -158,12 +158,18 @@ class Configuration:
             lane_step_s=c("pipeline_step_overhead_us") * stages,
             cached_prefix_fraction=cached_prefix_fraction,
             finds_prefixes=found,
+            adapter_slots=self._adapter_slots(),
             clock_headroom_fraction=c("clock_headroom_fraction"),
             clock_sag_fraction=c("clock_sag_fraction"),
             clock_settling_s=c("clock_settling_s"),
         )
         schedule = self._with_tiers(schedule)
         return schedule if self.speculation is None else speculative_schedule(schedule, self.speculation.decoding)
+
+    def _adapter_slots(self) -> int:
+        """Slots for adapters where there are fewer than adapters, else 0."""
+        adapters = self.shape.adapters
+        return 0 if adapters is None or adapters.slots >= adapters.count else adapters.slots
 
     def _with_tiers(self, schedule: Schedule) -> Schedule:
         """Tokens of one lane that host memory keeps beside, and seconds to load one: every device of a stage loads its own part

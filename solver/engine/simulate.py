@@ -87,6 +87,8 @@ class Schedule:
     """Seconds for each token of context read from there into host memory, while others run."""
     tier_store_s: float = 0.0
     """Added to a step that leaves new blocks to a disk."""
+    adapter_slots: int = 0
+    """Adapters that those who run may name between them; 0: any number. Who names another waits and is passed over."""
     prefilled: bool = False
     """Prompts arrive with their KV cache, from a pool that prefilled them; only evicted requests are computed here."""
 
@@ -138,11 +140,13 @@ def simulate(
     arrivals_s: Sequence[float] | Vector | None = None,
     prefixes: Prefixes | None = None,
     notes_gaps: bool = True,
+    adapters: Whole | None = None,
 ) -> SimulationTrace:
     """Replay requests through the engine: a closed loop of ``concurrency`` clients, or given arrival times.
 
     prompts, outputs: tokens per request, in order of sending. outputs are at least 1. prefixes: what of each prompt is
-    cached; None: the schedule's share of every prompt, of one prefix. notes_gaps: without, the trace has none.
+    cached; None: the schedule's share of every prompt, of one prefix. notes_gaps: without, the trace has none. adapters: which one
+    each request names, from 0 on; None: all have slots.
     Raises InvalidInputError for inconsistent arguments, a prompt that exceeds the KV cache, or too many requests.
     """
     prompts, outputs = np.asarray(prompts, dtype=np.int64), np.asarray(outputs, dtype=np.int64)
@@ -154,8 +158,8 @@ def simulate(
     check_tabulated(schedule, len(prompts), len(tables.decode_s), len(tables.head_s))
     from solver.engine.kernel.columns import engine, replayed  # imports numba, which listing devices need not wait for
 
-    on = engine(tables, schedule, closed=arrivals_s is None, notes_gaps=notes_gaps)
-    outcome = replayed(on, prompts, outputs, concurrency, arrivals_s, prefixes)
+    on = engine(tables, schedule, closed=arrivals_s is None, notes_gaps=notes_gaps, adapters=adapters is not None)
+    outcome = replayed(on, prompts, outputs, concurrency, arrivals_s, prefixes, adapters=adapters)
     return trace_of(outcome, outputs, concurrency)
 
 

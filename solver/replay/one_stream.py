@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.adapters import Adapters
 from solver.deployment.configuration import Configuration
 from solver.engine.replayable import MOST_REQUESTS
 from solver.engine.simulate import Schedule, SessionTrace, SimulationTrace, simulate
@@ -98,6 +99,16 @@ def sampled_requests(traffic: Traffic, count: int, seed: int) -> tuple[Whole, Wh
     return read_only(prompts), read_only(outputs), read_only(poisson_arrivals_s(1.0, count, rng))
 
 
+def named_adapters(configuration: Configuration, load: Load) -> Adapters | None:
+    """Adapters of a closed load for which slots are too few, so that who runs hangs on who names which; else None."""
+    adapters = configuration.shape.adapters
+    if load.kind != "closed" or adapters is None or adapters.slots >= adapters.count:
+        return None
+    return adapters
+
+
+NAMED_SEED = 1_000_033
+"""Added to the seed of a draw: adapters are drawn apart, so that other requests are drawn as they were."""
 HIDDEN_SEED = 1_000_003
 """Added to the seed of a draw: hidden tokens are drawn apart, so that other requests are drawn as they were."""
 
@@ -193,7 +204,8 @@ def replay(
     """Simulate one lane of the deployment under its share of the load.
 
     requests: how many to replay in steady state (default STEADY_REQUESTS). An open load of few requests is the mean of
-    several replays: what one draw of its arrivals happens to do is nobody's expectation. A closed one in steady state whose
+    several replays: what one draw of its arrivals happens to do is nobody's expectation; so is one whose
+    adapters have not all slots. A closed one in steady state whose
     requests are all as long lies between two regimes (``solver.replay.in_step``).
     Raises SaturatedError for an open load above capacity, InvalidInputError for an impossible one.
     """
@@ -202,7 +214,7 @@ def replay(
         at_once = _replay_once(configuration, tables, traffic, replace(load, requests=load.concurrency), seed, None)
         return in_between(spread, at_once)
     runs = 1
-    if load.kind == "open" and load.requests:
+    if load.requests and (load.kind == "open" or named_adapters(configuration, load) is not None):
         runs = min(MOST_OPEN_RUNS, max(1, OPEN_RUNS_REQUESTS // load.requests))
     found = [_replay_once(configuration, tables, traffic, load, seed + i, requests) for i in range(runs)]
     return found[0] if runs == 1 else mean_replay(found)
@@ -274,7 +286,8 @@ def _replay_once(
         clients = max(1, round(load.concurrency / lanes))
         count = max(clients, round((load.requests or 0) / active)) if finite else max(10 * clients, 400)
         schedule = replace(schedule, contending_lanes=min(active, stages) - 1)
-        run = _run(tables, schedule, traffic, count, seed, concurrency=clients, spread=spread)
+        adapters = named_adapters(configuration, load)
+        run = _run(tables, schedule, traffic, count, seed, concurrency=clients, spread=spread, adapters=adapters)
     else:
         if not (math.isfinite(load.requests_per_s) and load.requests_per_s > 0):
             raise InvalidInputError("an open load needs a positive rate")
@@ -321,6 +334,7 @@ def _run(
     concurrency: int = 0,
     rate: float = 0.0,
     spread: bool = False,
+    adapters: Adapters | None = None,
 ) -> SimulationTrace | SessionTrace:
     if traffic.sessions is not None and concurrency:
         return of_sessions.replay_closed(tables, schedule, traffic, concurrency, count, seed)
@@ -332,7 +346,8 @@ def _run(
     prompts, outputs, unit_arrivals = sampled_requests(traffic, count, seed)
     if concurrency:
         begun = under_way(outputs, concurrency, seed) if spread else outputs
-        return simulate(tables, schedule, prompts, begun, concurrency=concurrency)
+        named = None if adapters is None else adapters.drawn(count, seed + NAMED_SEED)
+        return simulate(tables, schedule, prompts, begun, concurrency=concurrency, adapters=named)
     return simulate(tables, schedule, prompts, outputs, arrivals_s=unit_arrivals / rate)
 
 

@@ -22,7 +22,7 @@ from solver.memory.weights import adapter_slot_bytes, stage_weight_bytes
 from solver.replay.one_stream import replay
 from solver.step.constants import ConstantPrior, resolve_constants
 from solver.vision import Images
-from solver.workload import EngineSettings, Load, Traffic
+from solver.workload import Load, Traffic
 from tests.llm_shapes import shape
 from tests.solver.samples import catalog, configuration, priors
 
@@ -116,10 +116,7 @@ def measured(file: Path = MEASURED) -> list[dict[str, Any]]:
 def deployment_of(run: Mapping[str, Any], known: tuple[ConstantPrior, ...]) -> Configuration:
     """What served the run, with the constants in force."""
     served = measured_case(run)
-    seats = EngineSettings().max_sequences
-    if served.adapters is not None:
-        seats = min(seats, served.adapters.running(run["concurrency"]))
-    deployed = configuration(served, DEVICE, engine=EngineSettings(max_sequences=seats))
+    deployed = configuration(served, DEVICE)
     own = resolve_constants(known, device=DEVICE, family=deployed.device.family, engine="vllm", llm=served.id)
     return replace(deployed, constants=own)
 

@@ -49,7 +49,11 @@ class TestEstimates:
         held = few["adapters"]
         assert held["resident_fraction"] == pytest.approx(4 / 32, abs=0.01)
         assert held["load_ms"] == pytest.approx(80 * 2**20 / 63e9 * 1e3, rel=1.0)
-        assert few["engine"]["max_sequences"] == 5  # of sixteen, which name 12.8 on average
+        every = estimated(client, ESTIMATE | {"adapters": ADAPTERS})
+        assert (
+            few["ttft_ms"]["mean"]["expected"] > 2.0 * every["ttft_ms"]["mean"]["expected"]
+        )  # sixteen name 12.8 on average
+        assert few["tpot_ms"]["mean"]["expected"] < every["tpot_ms"]["mean"]["expected"]
         skewed = estimated(client, ESTIMATE | {"adapters": ADAPTERS | {"slots": 4, "zipf_exponent": 1.5}})
         assert skewed["adapters"]["resident_fraction"] > held["resident_fraction"]
 

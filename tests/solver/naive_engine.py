@@ -27,6 +27,7 @@ class Job:
     prefilled: int = 0
     first: float = 0.0
     last: float = 0.0
+    adapter: int = -1
     admissions: list[float] = field(default_factory=list)
 
 
@@ -75,6 +76,8 @@ class NaiveEngine:
         self.prefilling: list[Job] = []
         self.running: list[Job] = []
         self.closed_to_new = False
+        self.passed = 0
+        """So many of those that wait are passed over: somebody behind them was looked at after them."""
         self.steps_not_asked = 0
         """Decode steps since requests were last taken in."""
         self.trace = NaiveTrace(self.jobs)
@@ -106,6 +109,19 @@ class NaiveEngine:
         """Cache in use: sequences' tokens, whole prompts in prefill, the shared prefix once, unused block tails."""
         own = sum(job.context for job in self.running) + sum(job.to_prefill for job in self.prefilling)
         return own + self.prefix + self.s.block_slack_tokens * (len(self.running) + len(self.prefilling))
+
+    def line(self) -> list[Job]:
+        """Those passed over, then those evicted since, then those who came since."""
+        return [*self.preempted, *self.waiting]
+
+    def pass_over(self, index: int) -> None:
+        self.passed = max(self.passed, index + 1)
+        while len(self.preempted) < self.passed:
+            self.preempted.append(self.waiting.pop(0))
+
+    def leave(self, job: Job) -> None:
+        self.passed -= self.line().index(job) < self.passed
+        (self.preempted if job in self.preempted else self.waiting).remove(job)
 
     def seats(self) -> int:
         """Requests that hold room."""
@@ -147,7 +163,7 @@ class NaiveEngine:
             if job.produced:
                 decoding -= 1
             job.context = job.to_prefill = job.prefilled = 0
-            self.preempted.insert(0, job)
+            self.preempted.insert(self.passed, job)
             self.trace.preemptions += 1
             self.closed_to_new = evicted = True
         return evicted
@@ -171,26 +187,34 @@ class NaiveEngine:
 
     def admit(self, budget: int, *, started: bool) -> bool:
         s = self.s
-        queue = self.preempted or self.waiting
-        if not queue or self.closed_to_new or (s.static_batching and self.running):
+        if self.closed_to_new or (s.static_batching and self.running):
             return False
-        job = queue[0]
-        need = job.prompt - job.cached + job.produced
-        hold = need if s.preempts else need + job.output
-        seated = len(self.running) + len(self.prefilling)
-        if seated >= s.max_sequences:
-            return False
-        if seated and self.reserved() + hold + s.block_slack_tokens * (seated + 1) > s.kv_cache_tokens:
-            return False
-        if not s.chunked_prefill and started and need > budget:
-            return False
-        queue.pop(0)
-        if not job.admissions:
-            self.trace.admitted.append(job.number)
-        job.admissions.append(self.now)
-        job.to_prefill, job.prefilled = need, 0
-        self.prefilling.append(job)
-        return True
+        for index, job in enumerate(self.line()):
+            if self.lacks(job):
+                self.pass_over(index)
+                continue
+            need = job.prompt - job.cached + job.produced
+            hold = need if s.preempts else need + job.output
+            seated = len(self.running) + len(self.prefilling)
+            if seated >= s.max_sequences:
+                return False
+            if seated and self.reserved() + hold + s.block_slack_tokens * (seated + 1) > s.kv_cache_tokens:
+                return False
+            if not s.chunked_prefill and started and need > budget:
+                return False
+            self.leave(job)
+            if not job.admissions:
+                self.trace.admitted.append(job.number)
+            job.admissions.append(self.now)
+            job.to_prefill, job.prefilled = need, 0
+            self.prefilling.append(job)
+            return True
+        return False
+
+    def lacks(self, job: Job) -> bool:
+        """Whether all slots are taken by adapters that others name."""
+        slots, taken = self.s.adapter_slots, {other.adapter for other in [*self.running, *self.prefilling]}
+        return 0 < slots <= len(taken) and job.adapter >= 0 and job.adapter not in taken
 
     def reserved(self) -> float:
         """What seated requests hold, or may come to hold where nothing is ever evicted; without block tails."""

@@ -97,6 +97,16 @@ class TestPopularity:
         assert 1 <= adapters.running(outstanding) <= outstanding
         assert adapters.running(outstanding) == pytest.approx(mean, rel=0.2, abs=1.6)
 
+    @given(st.integers(1, 200), st.floats(0.0, 2.0))
+    @settings(max_examples=20, deadline=None)
+    def test_drawn_requests_name_adapters_as_often_as_they_are_popular(self, count: int, exponent: float) -> None:
+        adapters = Adapters(zipf_popularity(count, exponent), 8, 1)
+        drawn = adapters.drawn(20_000, 5)
+        assert drawn.min() >= 0
+        assert drawn.max() < count
+        shares = np.concatenate([np.full(many, share) for many, share in adapters.popularity])
+        assert np.bincount(drawn, minlength=count) / 20_000 == pytest.approx(shares, abs=0.015)
+
     @pytest.mark.parametrize(
         "bad",
         [

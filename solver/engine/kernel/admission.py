@@ -4,7 +4,7 @@ import math
 
 from solver.engine.kernel.compiled import inner
 from solver.engine.kernel.completions import forget_evicted, pop, push
-from solver.engine.kernel.line import admit_from_line, begin_prompt, return_to_line
+from solver.engine.kernel.line import admit_from_line, begin_prompt, leave_slot, return_to_line
 from solver.engine.kernel.prefixes import find, forget, free_tokens, give_back, hold, pinned_tokens
 from solver.engine.kernel.records import (
     MOST_KERNEL_REQUESTS,
@@ -37,6 +37,7 @@ def finish(rules: Rules, u: State, requests: Requests, queues: Queues, request: 
     requests.last[request] = at
     u.done += 1
     u.promised -= requests.prompts[request] - requests.aside[request] + requests.outputs[request]
+    leave_slot(rules, u, requests, queues, request)
     if rules.sessions:
         follow(rules, u, queues, request, at)
     elif rules.closed and u.sent < len(requests.prompts):
@@ -108,7 +109,8 @@ def evict(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
         u.running -= 1
         u.context -= queues.base[victim] + rules.gain * u.step
         u.shared -= requests.aside[victim]
-    if rules.host_cache_blocks:
+    leave_slot(rules, u, requests, queues, victim)
+    if rules.lined:
         return_to_line(u, queues, victim)
     else:
         queues.evicted[u.evicted] = victim
@@ -129,7 +131,7 @@ def admit(rules: Rules, u: State, requests: Requests, queues: Queues, work: int,
 
     work, budget: prompt tokens already in this step, and those that may be added.
     """
-    if rules.host_cache_blocks:
+    if rules.lined:
         return admit_from_line(rules, u, requests, queues, work, budget)
     if not (u.evicted or u.queued > u.admitted) or u.blocked:
         return 0

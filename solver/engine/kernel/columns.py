@@ -103,9 +103,11 @@ def first_state(held: float) -> Any:
 
 
 def engine_rules(
-    tables: StepTables, schedule: Schedule, *, closed: bool, notes_gaps: bool, sessions: bool
+    tables: StepTables, schedule: Schedule, *, closed: bool, notes_gaps: bool, sessions: bool, adapters: bool
 ) -> records.Rules:
     """What does not change in a run."""
+    slots = schedule.adapter_slots if adapters else 0
+    host_blocks = int(schedule.host_cache_tokens // schedule.block_tokens) if sessions else 0
     contending = schedule.contending_lanes
     return records.Rules(
         max_batched_tokens=schedule.max_batched_tokens,
@@ -123,8 +125,10 @@ def engine_rules(
         notes_gaps=int(notes_gaps),
         sessions=int(sessions),
         hashes=int(sessions and schedule.prefix_token_s > 0.0),
+        lined=int(host_blocks > 0 or slots > 0),
+        adapter_slots=slots,
         block_tokens=schedule.block_tokens,
-        host_cache_blocks=int(schedule.host_cache_tokens // schedule.block_tokens) if sessions else 0,
+        host_cache_blocks=host_blocks,
         disk_cache_blocks=int(schedule.disk_cache_tokens // schedule.block_tokens) if sessions else 0,
         host_block_s=schedule.host_token_s * schedule.block_tokens,
         disk_block_s=schedule.disk_token_s * schedule.block_tokens,
@@ -180,6 +184,8 @@ def no_turns() -> tuple[records.Turns, records.Chains]:
 
 
 NO_TURNS = no_turns()
+NO_ADAPTERS = column(np.zeros(1, dtype=np.int64))
+"""Where none are named, or all have slots: nothing reads it."""
 
 
 def tier_column(sessions: SessionTurns, capacity_blocks: int) -> records.Tier:
@@ -223,7 +229,9 @@ def session_columns(
     )  # fmt: skip
 
 
-def working_space(count: int, seats: int, turns: tuple[records.Turns, records.Chains] = NO_TURNS) -> records.Queues:
+def working_space(
+    count: int, seats: int, turns: tuple[records.Turns, records.Chains] = NO_TURNS, adapters: int = 1
+) -> records.Queues:
     """Empty queues for ``count`` requests of which ``seats`` can be in progress. A run that is over leaves them empty, but for
     those of sessions (``turns``)."""
     whole: Whole = np.zeros((6, count), dtype=np.int64)
@@ -233,8 +241,9 @@ def working_space(count: int, seats: int, turns: tuple[records.Turns, records.Ch
     # Twice as many keys as can be right: what evictions leave is then cleared away now and then, not at every turn.
     heap: Whole = np.zeros(2 * seats, dtype=np.int64)
     request, done, need = (column(row) for row in partial)
+    named = column(np.zeros(adapters, dtype=np.int64))
     return records.Queues(
-        ends, column(np.zeros(count)), have, stack, column(heap), evicted, request, done, need, order, waiting, *turns
+        ends, column(np.zeros(count)), have, stack, column(heap), evicted, request, done, need, order, waiting, named, *turns
     )  # fmt: skip
 
 
@@ -252,11 +261,13 @@ class Engine:
 
 
 def engine(
-    tables: StepTables, schedule: Schedule, *, closed: bool, notes_gaps: bool = True, sessions: bool = False
-) -> Engine:
+    tables: StepTables, schedule: Schedule, *, closed: bool, notes_gaps: bool = True, sessions: bool = False,
+    adapters: bool = False,
+) -> Engine:  # fmt: skip
     """``closed``: clients send their next request when the last is done, rather than requests at times of their own.
-    ``sessions``: requests are turns of sessions, and what of their prompts is cached is found as the run goes."""
-    rules = engine_rules(tables, schedule, closed=closed, notes_gaps=notes_gaps, sessions=sessions)
+    ``sessions``: requests are turns of sessions, and what of their prompts is cached is found as the run goes. ``adapters``: they
+    name adapters, for which slots are few."""
+    rules = engine_rules(tables, schedule, closed=closed, notes_gaps=notes_gaps, sessions=sessions, adapters=adapters)
     return Engine(
         rules_column(rules), table_columns(tables), schedule.max_sequences, notes_gaps,
         rules.host_cache_blocks, rules.disk_cache_blocks, schedule.tiers_keep_replies,
@@ -274,6 +285,7 @@ def replayed(
     room: int | None = None,
     queues: records.Queues | None = None,
     sessions: SessionTurns | None = None,
+    adapters: Whole | None = None,
 ) -> RequestTimes:
     """The run of requests that are known to be replayable (``check_replayable``).
 
@@ -288,14 +300,18 @@ def replayed(
     aside = found
     if prefixes.aside_tokens is not None:
         aside = column(np.asarray(prefixes.aside_tokens, dtype=np.int64))
-    requests = records.Requests(column(prompts), column(outputs), found, aside, *(column(row) for row in times))
+    adapter_of = NO_ADAPTERS if adapters is None else column(np.asarray(adapters, dtype=np.int64))
+    sent, ready, first, last = (column(row) for row in times)
+    requests = records.Requests(column(prompts), column(outputs), found, aside, sent, ready, first, last, adapter_of)
     if queues is None:
         turns_of = NO_TURNS
         if sessions is not None:
             kept = sessions.kept_tokens
             lasting = kept if on.tiers_keep_replies else np.minimum(kept, prompts)
             turns_of = session_columns(sessions, lasting, on.host_blocks, on.disk_blocks)
-        queues = working_space(count, min(count, on.seats), turns_of)
+        queues = working_space(
+            count, min(count, on.seats), turns_of, 1 + int(max(adapters)) if adapters is not None else 1
+        )
     if sessions is not None:
         first_chains(state, sessions)
     space = (room or 3 * count + 64) if on.notes_gaps else 1

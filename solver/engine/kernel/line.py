@@ -1,4 +1,4 @@
-"""One waiting line over tiers: who is looked for, read and loaded for, passed over and admitted.
+"""One waiting line over tiers and for slots of adapters: who is looked for, read and loaded for, passed over and admitted.
 
 An engine with tiers under its cache looks for what a prompt begins with when it comes to admit it. What only a disk has is read into
 host memory first, and those behind are looked at meanwhile. What only host memory has is loaded into room of the device that
@@ -119,6 +119,28 @@ def load(rules: Rules, u: State, queues: Queues, request: int, tokens: int) -> N
 
 
 @inner
+def lacks_slot(rules: Rules, u: State, requests: Requests, queues: Queues, request: int) -> bool:
+    """Whether all slots are taken by other adapters than that of a request."""
+    return u.adapters >= rules.adapter_slots > 0 and not queues.named[requests.adapter[request]]
+
+
+@inner
+def take_slot(rules: Rules, u: State, requests: Requests, queues: Queues, request: int) -> None:
+    """A request is given room: its adapter has a slot."""
+    if rules.adapter_slots:
+        u.adapters += not queues.named[requests.adapter[request]]
+        queues.named[requests.adapter[request]] += 1
+
+
+@inner
+def leave_slot(rules: Rules, u: State, requests: Requests, queues: Queues, request: int) -> None:
+    """A request gives its room back: with the last that names it an adapter may go."""
+    if rules.adapter_slots:
+        queues.named[requests.adapter[request]] -= 1
+        u.adapters -= not queues.named[requests.adapter[request]]
+
+
+@inner
 def begin_prompt(u: State, requests: Requests, queues: Queues, request: int) -> None:
     """Into prefill, with what is not cached left to compute."""
     queues.partial_request[u.partial] = request
@@ -137,7 +159,7 @@ def admit_from_line(rules: Rules, u: State, requests: Requests, queues: Queues, 
         u.blocked = 1
     while place < u.line_end and not u.blocked:
         request = queues.line[place]
-        stage = chains.stage[request]
+        stage = chains.stage[request] if rules.host_cache_blocks else WAITING
         if stage in (ASKED, LOADING):
             place += 1
             continue
@@ -151,17 +173,22 @@ def admit_from_line(rules: Rules, u: State, requests: Requests, queues: Queues, 
             leave_line(u, queues, place)
             begin_prompt(u, requests, queues, request)
             return 1
-        found = find(rules, u, queues, request, tokens)
+        if lacks_slot(rules, u, requests, queues, request):
+            passed_over(u, place)
+            place += 1
+            continue
+        found = find(rules, u, queues, request, tokens) if rules.sessions else requests.cached[request]
         if rules.disk_cache_blocks and asks_disk(rules, u, requests, queues, request):
             passed_over(u, place)
             place += 1
             continue
-        loaded = max(find_stored(rules, queues, request, tokens) - found, 0)
+        loaded = max(find_stored(rules, queues, request, tokens) - found, 0) if rules.host_cache_blocks else 0
         own = tokens - requests.aside[request]
         seated = u.running + u.partial + u.loading
         whole = own + requests.outputs[request] - have
         held = u.context + u.reserved + own if rules.preempts else u.promised + whole
-        held += pinned_tokens(rules, queues, request)
+        if rules.sessions:
+            held += pinned_tokens(rules, queues, request)
         if held + rules.block_slack_tokens * (seated + 1) > rules.kv_cache_tokens and seated:
             if u.running + u.partial:
                 u.blocked = 1
@@ -170,10 +197,13 @@ def admit_from_line(rules: Rules, u: State, requests: Requests, queues: Queues, 
         if not rules.chunked_prefill and work and not loaded and tokens - found > budget:
             return 0
         requests.cached[request] = found + loaded
-        if chains.found[request] < 0:
-            chains.loaded[request] = loaded
-        hold(rules, u, queues, request, found + loaded)
-        chains.stage[request] = WAITING
+        if rules.host_cache_blocks:
+            chains.stage[request] = WAITING
+            if chains.found[request] < 0:
+                chains.loaded[request] = loaded
+        if rules.sessions:
+            hold(rules, u, queues, request, found + loaded)
+        take_slot(rules, u, requests, queues, request)
         u.promised += whole
         u.reserved += own
         if not loaded:

@@ -31,6 +31,8 @@ class Rules:
     notes_gaps: int
     sessions: int
     hashes: int
+    lined: int
+    adapter_slots: int
     block_tokens: int
     host_cache_blocks: int
     disk_cache_blocks: int
@@ -113,6 +115,7 @@ class State:
     line_passed: int = 0
     line_end: int = 0
     coming: int = 0
+    adapters: int = 0
     loading: int = 0
     fresh: int = 0
 
@@ -139,7 +142,7 @@ class Requests(NamedTuple):
     """One element a request: what is known of it beforehand, and when it was sent, had its first token and its last.
 
     cached: tokens of its prompt that are not computed; found at admission where requests are turns of sessions. aside: those
-    that it does not hold by itself, because prompts of others begin alike.
+    that it does not hold by itself, because prompts of others begin alike. adapter: which one it names, where slots for them are few.
     """
 
     prompts: Column
@@ -150,6 +153,7 @@ class Requests(NamedTuple):
     ready: Column
     first: Column
     last: Column
+    adapter: Column
 
 
 class Turns(NamedTuple):
@@ -214,7 +218,8 @@ class Queues(NamedTuple):
     """Working space. By request: ends (NOT_RUNNING, or the step at which it finishes), base and have. Else by place.
 
     order: requests in the order of sending.
-    line: those that wait over tiers, at line_first to line_end; up to line_passed somebody behind was looked at after them.
+    line: those that wait over tiers or for slots of adapters, at line_first to line_end; up to line_passed somebody behind was
+    looked at after them. named: by adapter, of how many requests that hold room.
     stack: admission order of those running, the latest on top; those that have finished stay until they are met.
     heap: keys of completions; those of requests evicted since stay until they are met. evicted: the next one on top.
     partial_*: prompts in prefill, oldest first.
@@ -231,6 +236,7 @@ class Queues(NamedTuple):
     partial_need: Column
     order: Column
     line: Column
+    named: Column
     turns: Turns
     chains: Chains
 

@@ -194,7 +194,7 @@ def take_in(rules: Rules, u: State, requests: Requests, queues: Queues) -> None:
     u.cutoff = u.now - rules.lag_fraction * u.previous
     notice(u, queues)
     while u.queued < u.sent and requests.ready[queues.order[u.queued]] <= u.cutoff:
-        if rules.host_cache_blocks:
+        if rules.lined:
             join_line(u, queues, queues.order[u.queued])
             u.admitted += 1
         u.queued += 1

@@ -136,8 +136,6 @@ class NaiveSessions(NaiveEngine):
         """Tokens of prompts admitted since the last step with prompts."""
         self.no_room = False
         """The next one has found none, and nobody has ended since."""
-        self.passed = 0
-        """So many of those that wait are passed over: somebody behind them was looked at after them."""
         for chain, count in zip(draw.turns.held_chains.tolist(), draw.turns.held_blocks.tolist(), strict=True):
             kind = "shared" if draw.turns.parent[chain] < 0 or chain in set(draw.turns.parent.tolist()) else "session"
             for place in range(count - 1, -1, -1):
@@ -151,22 +149,12 @@ class NaiveSessions(NaiveEngine):
         for k, job in enumerate(starts[:concurrency] if concurrency else starts):
             self.due.append((0.0 if concurrency else float(draw.arrivals_s[k]), job.number))
 
-    def line(self) -> list[Turn]:
-        """Those passed over, then those evicted since, then those who came since."""
-        return [job for job in [*self.preempted, *self.waiting] if isinstance(job, Turn)]
-
-    def pass_over(self, index: int) -> None:
-        self.passed = max(self.passed, index + 1)
-        while len(self.preempted) < self.passed:
-            self.preempted.append(self.waiting.pop(0))
-
-    def leave(self, job: Turn) -> None:
-        self.passed -= self.line().index(job) < self.passed
-        (self.preempted if job in self.preempted else self.waiting).remove(job)
+    def turns_waiting(self) -> list[Turn]:
+        return [job for job in self.line() if isinstance(job, Turn)]
 
     def holding(self) -> list[Turn]:
         """Those in the line that have been given room to be loaded to."""
-        return [job for job in self.line() if job.stage in ("loading", "loaded")]
+        return [job for job in self.turns_waiting() if job.stage in ("loading", "loaded")]
 
     def known(self, at: float) -> bool:
         return at <= self.now - self.s.lag_fraction * self.previous
@@ -195,7 +183,7 @@ class NaiveSessions(NaiveEngine):
     def wait(self) -> None:
         """Nobody runs and nobody was admitted."""
         self.closed_to_new = self.no_room = False
-        comes = [job.there for job in self.line() if job.stage in ("asked", "loading")]
+        comes = [job.there for job in self.turns_waiting() if job.stage in ("asked", "loading")]
         if comes:
             ready = [job.ready for job in self.upcoming]
             if not ready and self.due:
@@ -203,7 +191,7 @@ class NaiveSessions(NaiveEngine):
             self.jump(min([*comes, *ready]))
 
     def notice(self) -> None:
-        for job in self.line():
+        for job in self.turns_waiting():
             if job.stage in ("asked", "loading") and self.known(job.there):
                 job.stage = "answered" if job.stage == "asked" else "loaded"
                 self.closed_to_new = self.no_room = False
@@ -232,10 +220,10 @@ class NaiveSessions(NaiveEngine):
     def wait_for_hashes(self) -> None:
         if not self.intake[1] <= self.now < self.hashed:
             return
-        there = any(job.stage in ("asked", "loading") and self.known(job.there) for job in self.line())
+        there = any(job.stage in ("asked", "loading") and self.known(job.there) for job in self.turns_waiting())
         if (self.no_room or self.closed_to_new) and not there:
             return
-        waiting = any(job.stage not in ("asked", "loading") for job in self.line())
+        waiting = any(job.stage not in ("asked", "loading") for job in self.turns_waiting())
         if there or waiting or self.prefilling or any(self.known(job.ready) for job in self.upcoming):
             self.now, self.previous = self.hashed, 0.0
 
@@ -327,7 +315,7 @@ class NaiveSessions(NaiveEngine):
         if len(self.running) + len(self.prefilling) >= s.max_sequences:
             self.no_room |= bool(self.line()) or (self.cache.tier_blocks[0] > 0 and bool(self.prefilling))
             return False
-        for index, job in enumerate(self.line()):
+        for index, job in enumerate(self.turns_waiting()):
             if job.stage in ("asked", "loading"):
                 continue
             if job.stage == "loaded":
@@ -383,10 +371,7 @@ class NaiveSessions(NaiveEngine):
         computed |= {job.number: job.cached + job.prefilled for job in self.prefilling}
         many = len(self.preempted)
         evicted = super().make_room(decoding)
-        back = self.preempted[: len(self.preempted) - many]
-        waiting = self.preempted[len(back) :]
-        self.preempted = [*waiting[: self.passed], *back, *waiting[self.passed :]]
-        for job in reversed(back):
+        for job in reversed(self.preempted[self.passed : self.passed + len(self.preempted) - many]):
             assert isinstance(job, Turn)
             self.cache.store(job.names, self.lasting(job, computed[job.number]) // self.block, job.shared)
             self.cache.give_back(job.names, computed[job.number] // self.block)
