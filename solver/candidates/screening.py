@@ -232,7 +232,7 @@ def _screened_class(
                 operating_points(
                     _rows_of(space, first[mine]),
                     traffic,
-                    front,
+                    front if traffic.sessions is None else front.of_turns(),
                     in_flight=IN_FLIGHT_GRID,
                     kv_cache_tokens=cache[first[mine]][:, None],
                     max_batched_tokens=float(space.settings.max_batched_tokens),

@@ -149,6 +149,7 @@ class Configuration:
             lag_fraction=0.0 if self.waits_for_steps else c("schedule_lag_fraction"),
             admission_interval_steps=self.engine.admission_interval_steps,
             request_overhead_s=front.request_overhead_s,
+            turn_overhead_fraction=front.turn_overhead_fraction,
             request_ingest_s=front.request_ingest_s,
             prompt_token_s=front.prompt_token_s,
             prefix_token_s=c("prefix_token_us") if found else 0.0,
@@ -238,6 +239,7 @@ def front_end(constants: Constants, shape: LlmShape) -> FrontEnd:
         prompt_token_s=constants.si("prompt_token_us"),
         token_front_end_s=constants.si("token_front_end_us"),
         schedule_lag_fraction=constants.si("schedule_lag_fraction"),
+        turn_overhead_fraction=constants.si("turn_overhead_fraction"),
     )
 
 

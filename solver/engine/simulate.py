@@ -46,6 +46,8 @@ class Schedule:
     """Mean unused tail of a sequence's last KV block: (block length − 1) / 2."""
     lag_fraction: float = 0.5
     request_overhead_s: float = 0.0
+    turn_overhead_fraction: float = 1.0
+    """Of turns of sessions: their share of ``request_overhead_s``."""
     request_ingest_s: float = 0.0
     prompt_token_s: float = 0.0
     prefix_token_s: float = 0.0

@@ -6,7 +6,7 @@ operations. Laws: docs/mathematics.md, section "Steady state". The event simulat
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,6 +165,11 @@ class FrontEnd:
     prompt_token_s: float
     token_front_end_s: float
     schedule_lag_fraction: float
+    turn_overhead_fraction: float = 1.0
+
+    def of_turns(self) -> "FrontEnd":
+        """What turns of sessions meet."""
+        return replace(self, request_overhead_s=self.request_overhead_s * self.turn_overhead_fraction)
 
 
 @dataclass(frozen=True, slots=True)

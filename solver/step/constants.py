@@ -123,6 +123,9 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "image_ingest_ms": ConstantLaw("ms", 1e-3, 0.0, 1000.0, "serial host time to receive an image, whatever its size"),
     "prefix_token_us": _micro("time per prompt token to hash it for the cache of prefixes, while no step with prompts begins", 100.0),
     "admitted_token_us": _micro("host time of a step per token of the prompts it admits, found in the cache of prefixes or not", 100.0),
+    "turn_overhead_fraction": ConstantLaw(
+        "fraction", 1.0, 0.0, 1.0, "what a turn of a session waits of request_overhead_ms, beside what its tokens take"
+    ),
     "answered_token_us": _micro("serial front-end time for a first token, per token of its prompt, with a cache of prefixes", 100.0),
     "image_megapixel_ms": ConstantLaw("ms", 1e-3, 0.0, 5000.0, "serial host time to receive, decode, resize and cut an image, a megapixel"),
     "token_front_end_us": _micro("serial front-end time per streamed output token", 5000.0),

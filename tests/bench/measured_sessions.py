@@ -3,7 +3,7 @@
 The turns are replayed as they were recorded: lengths, when each client began, and how long after the end of a turn it sent the
 next; of several replicas each with the turns that it got. What of each prompt is found in the cache, and all times, are predicted. Of
 these runs only those over a shared prompt were used to choose a constant, ``shared_read_fraction``; ``--fit`` prints what each of them
-says of it.
+says of it, and what each load of chats says of ``turn_overhead_fraction``, which was chosen from times inside the engine (``--stages``).
 """
 
 import argparse
@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from solver.step.constants import Constants
 SESSIONS = DEFAULT_ROOT / "sessions"
 MS_PER_S = 1e3
 BYTES_PER_GIB = 2.0**30
-SHARED = "shared_read_fraction"
+SHARED, OVERHEAD = "shared_read_fraction", "turn_overhead_fraction"
 BARS = {"TTFT": 0.12, "TPOT": 0.06}
 SAME_TIME_S = 2e-3
 """Times are recorded to so much."""
@@ -136,12 +137,12 @@ class Measured:
     configuration: Configuration
     factors: Mapping[str, float]
 
-    def predicted(self, shared_read_fraction: float | None = None) -> dict[str, float]:
-        """Corrected; with another share of a read for context that others read as well where one is given."""
+    def predicted(self, constants: Mapping[str, float] = MappingProxyType({})) -> dict[str, float]:
+        """Corrected; with other values of constants, in the rows' units, where some are given."""
         on = self.configuration
-        if shared_read_fraction is not None:
-            chosen = replace(on.constants.priors[SHARED], value=shared_read_fraction)
-            on = on.with_constants(Constants(on.constants.subject, {**on.constants.priors, SHARED: chosen}))
+        chosen = {name: replace(on.constants.priors[name], value=value) for name, value in constants.items()}
+        if chosen:
+            on = on.with_constants(Constants(on.constants.subject, {**on.constants.priors, **chosen}))
         found = predicted(on, self.run)
         found["TTFT"] *= self.factors.get("time_to_first_token", 1.0)
         found["TPOT"] *= self.factors.get("time_per_output_token", 1.0)
@@ -169,20 +170,38 @@ def measured_runs() -> Iterator[Measured]:
             yield Measured(name, run, without_probes(configuration, correction), factors)
 
 
-def fitting_share(measured: Measured) -> float:
-    """The share of a read for context that others read as well with which the run's mean TPOT is predicted; 0 or 1 where none is."""
+def fitting(measured: Measured, constant: str, figure: str) -> float:
+    """The value of a constant, a fraction, with which the run's mean of a figure is predicted; 0 or 1 where none is."""
     low, high = 0.0, 1.0
     for _ in range(8):
         middle = (low + high) / 2.0
-        short = measured.predicted(middle)["TPOT"] < measured.measured()["TPOT"]
+        short = measured.predicted({constant: middle})[figure] < measured.measured()[figure]
         low, high = (middle, high) if short else (low, middle)
     return (low + high) / 2.0
 
 
 def show_fits() -> None:
     for one in measured_runs():
-        if one.run["in_flight"] > 1 and max(one.run["requests"]["turn"]) == 0:
-            print(f"{one.name:40} {SHARED} {fitting_share(one):.2f}")
+        if max(one.run["requests"]["turn"]) > 0:
+            print(f"{one.name:40} {OVERHEAD} {fitting(one, OVERHEAD, 'TTFT'):.2f}")
+        elif one.run["in_flight"] > 1:
+            print(f"{one.name:40} {SHARED} {fitting(one, SHARED, 'TPOT'):.2f}")
+
+
+def unexplained_ms(measured: Measured) -> float:
+    """Of a turn with the load's median prompt: ms outside steps, as times taken inside the engine say, beside what its tokens and taking it
+    in are predicted to take. A share of ``request_overhead_ms`` is that (``turn_overhead_fraction``)."""
+    stages, c = measured.run["stages_ms"], measured.configuration.constants.si
+    seen_s = sum(stages[name] for name in ("client", "body_to_hashed", "step_to_first_token")) / MS_PER_S
+    token_s = sum(c(f"{name}_token_us") for name in ("prompt", "prefix", "answered"))
+    return float(seen_s - stages["prompt_tokens"] * token_s - c("request_ingest_us")) * MS_PER_S
+
+
+def show_stages() -> None:
+    for one in measured_runs():
+        if "stages_ms" in one.run:
+            left, whole = unexplained_ms(one), one.configuration.constants.si("request_overhead_ms") * MS_PER_S
+            print(f"{one.name:40} {left:4.1f} ms, {left / whole:.2f} of request_overhead_ms")
 
 
 def show_runs() -> None:
@@ -208,7 +227,9 @@ def show_runs() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fit", action="store_true")
-    show_fits() if parser.parse_args().fit else show_runs()
+    parser.add_argument("--stages", action="store_true")
+    arguments = parser.parse_args()
+    (show_fits if arguments.fit else show_stages if arguments.stages else show_runs)()
 
 
 if __name__ == "__main__":

@@ -136,7 +136,7 @@ def engine_rules(
         kv_cache_tokens=float(schedule.kv_cache_tokens),
         block_slack_tokens=schedule.block_slack_tokens,
         lag_fraction=schedule.lag_fraction,
-        half_overhead_s=schedule.request_overhead_s / 2.0,
+        half_overhead_s=schedule.request_overhead_s * (schedule.turn_overhead_fraction if sessions else 1.0) / 2.0,
         request_ingest_s=schedule.request_ingest_s,
         prompt_token_s=schedule.prompt_token_s,
         prefix_token_s=schedule.prefix_token_s,

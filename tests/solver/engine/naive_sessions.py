@@ -5,7 +5,7 @@ block is kept by itself, forgotten one by one as soon as its room is needed, and
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -122,6 +122,7 @@ class NaiveSessions(NaiveEngine):
     def __init__(
         self, tables: StepTables, schedule: Schedule, draw: SessionDraw, *, concurrency: int = 0, block: int = 16
     ) -> None:
+        schedule = replace(schedule, request_overhead_s=schedule.request_overhead_s * schedule.turn_overhead_fraction)
         super().__init__(tables, schedule, [1], [1], arrivals_s=[])
         self.turns, self.block, self.prefix = turns_of(draw, block), block, 0
         self.jobs = list(self.turns)

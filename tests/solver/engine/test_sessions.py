@@ -90,10 +90,13 @@ def random_case(seed: int) -> Case:
 
 def front_end(rng: random.Random) -> dict[str, float]:
     """None that hashes, one as measured, or one that prompts crowd at."""
-    slowness = rng.choice([0.0, 1e-6, 1e-4])
+    slowness, of_turns = rng.choice([0.0, 1e-6, 1e-4]), rng.choice([0.4, 1.0])
     if not slowness:
-        return {"prefix_token_s": 0.0, "admitted_token_s": 0.0, "answered_token_s": 0.0}
+        return {
+            "prefix_token_s": 0.0, "admitted_token_s": 0.0, "answered_token_s": 0.0, "turn_overhead_fraction": of_turns,
+        }  # fmt: skip
     return {
+        "turn_overhead_fraction": of_turns,
         "prefix_token_s": slowness * rng.uniform(0.1, 0.4), "admitted_token_s": slowness * rng.uniform(0.0, 0.4),
         "answered_token_s": slowness * rng.choice([0.0, 0.5]), "prompt_token_s": slowness * rng.choice([0.1, 0.5]),
     }  # fmt: skip
@@ -227,7 +230,9 @@ def found(sessions: Sessions, cache_tokens: float, seed: int = 1, count: int = 6
 class TestLaws:
     def test_sessions_of_one_turn_are_plain_requests(self) -> None:
         tables, schedule = tables_of(MODELS[0], 2048)
-        schedule = replace(schedule, prefix_token_s=0.0, admitted_token_s=0.0, answered_token_s=0.0)
+        schedule = replace(
+            schedule, prefix_token_s=0.0, admitted_token_s=0.0, answered_token_s=0.0, turn_overhead_fraction=1.0
+        )
         traffic = traffic_of(Sessions(fixed_lengths(1), lognormal_lengths(1000, 2500), 5.0))
         draw = open_draw(traffic, 8.0, 2.0, 2000, 3, block_tokens=16, cache_tokens=schedule.kv_cache_tokens)
         turns = simulate_sessions(tables, schedule, draw.prompts, draw.outputs, draw.turns, arrivals_s=draw.arrivals_s)
