@@ -16,7 +16,7 @@ SMALL = "preset=chat&devices=h100-sxm&providers=verda&llm=llama-3.1-8b&rate=20"
 
 
 def fill(page: Page, fields: dict[str, str]) -> None:
-    page.get_by_text("Sessions, adapters, images").click()
+    page.get_by_text("Sessions, adapters, images, hidden tokens").click()
     for label, value in fields.items():
         page.get_by_label(label, exact=True).fill(value)
 
@@ -135,10 +135,12 @@ def test_images_of_an_estimate_are_asked_for_and_shown(page: Page) -> None:
     page.get_by_label("Weights in").select_option("")
     fill(page, {"Images a request": "2", "Width, pixels": "1024", "Height, pixels": "768"})
     images = estimated(page)["images"]
-    expect(fact(page, "an image is")).to_contain_text(f"{images['tokens_each']:,} tokens")
-    page.get_by_label("Height, pixels").fill("")
+    expect(fact(page, "an image, video or recording is")).to_contain_text(f"{images['tokens_each']:,} tokens")
+    page.get_by_label("Height, pixels", exact=True).fill("")
     page.get_by_role("button", name="Estimate", exact=True).click()
-    expect(page.get_by_label("Height, pixels")).to_have_attribute("aria-invalid", "true", timeout=PATIENCE_MS)
+    expect(page.get_by_label("Height, pixels", exact=True)).to_have_attribute(
+        "aria-invalid", "true", timeout=PATIENCE_MS
+    )
 
 
 def test_items_sent_as_token_ids_are_asked_for(page: Page) -> None:
@@ -159,3 +161,52 @@ def test_a_model_that_replies_takes_no_items(page: Page) -> None:
     fill(page, {"Items sent as token ids": "1"})
     page.get_by_role("button", name="Find the cheapest plan").first.click()
     expect(page.get_by_label("Items sent as token ids")).to_have_attribute("aria-invalid", "true")
+
+
+BROUGHT: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "qwen3-vl-8b": (
+        {"Video, s": "10.5", "Frames a second": "2", "Video width, pixels": "640", "Video height, pixels": "480"},
+        {"video": {"per_request": 1, "seconds": 10.5, "frames_per_s": 2, "width_px": 640, "height_px": 480}},
+    ),
+    "voxtral-mini-3b": ({"Recording, s": "45", "Recordings a request": "2"}, {"audio": {"per_request": 2, "seconds": 45}}),
+    "llama-3.1-8b": (
+        {"Hidden tokens mean": "800", "Hidden tokens p95": "2400", "Replies held to a grammar": "0.5", "Already in the cache": "0.25"},
+        {"thinking_tokens": {"distribution": "lognormal", "mean": 800, "p95": 2400}, "structured_fraction": 0.5,
+         "shared_prefix_fraction": 0.25},
+    ),
+}  # fmt: skip
+
+
+def test_videos_recordings_hidden_tokens_and_grammars_are_asked_for(page: Page) -> None:
+    for llm, (fields, stated) in BROUGHT.items():
+        page.goto("/#/jobs")
+        page.goto(f"/#/estimate?llm={llm}&device=h100-sxm&prompt_mean=300&output_mean=50&rate=0.5")
+        fill(page, fields)
+        with page.expect_request("**/v1/estimates", timeout=PATIENCE_MS) as sent:
+            found = estimated(page)
+        (one,) = sent_json(sent.value)["estimates"]
+        assert one["traffic"] | stated == one["traffic"]
+        if llm == "llama-3.1-8b":
+            expect(page.get_by_role("rowheader", name="first answer")).to_be_visible()
+        else:
+            expect(fact(page, "an image, video or recording is")).to_contain_text(
+                f"{found['images']['tokens_each']:,} tokens"
+            )
+
+
+def test_a_plan_keeps_hidden_tokens_and_their_target(page: Page, server: ServerProcess) -> None:
+    page.goto(f"/#/plan/new?{SMALL}")
+    page.get_by_label("First answer p95, ms").fill("500")
+    page.get_by_role("button", name="Find the cheapest plan").first.click()
+    expect(page.get_by_label("First answer p95, ms")).to_have_attribute("aria-invalid", "true", timeout=PATIENCE_MS)
+    page.get_by_label("First answer p95, ms").fill("60000")
+    fill(page, {"Hidden tokens mean": "200"})
+    page.get_by_role("button", name="Find the cheapest plan").first.click()
+    page.wait_for_url(re.compile("rec_"), timeout=3 * PATIENCE_MS)
+    stored = re.search(r"rec_\w+", page.url)
+    assert stored is not None
+    workload = httpx.get(f"{server.address}/v1/recommendations/{stored[0]}").json()["request"]["workloads"][0]
+    assert workload["traffic"]["thinking_tokens"] == {"distribution": "fixed", "tokens": 200}
+    assert workload["targets"]["ttfat_ms"] == {"p95": 60_000}
+    expect(page.get_by_label("Hidden tokens mean")).to_have_value("200")
+    expect(page.get_by_label("First answer p95, ms")).to_have_value("60000")

@@ -1,5 +1,7 @@
-"""What the API can, the command line can: every field of a workload and of an estimate is stated by an option, or a reason stands here."""
+"""What the API can, the command line and the page can: every field of a workload and of an estimate is stated by an option, those of
+traffic and adapters by an input too, or a reason stands here."""
 
+import re
 import shlex
 from collections.abc import Iterable
 from typing import Any
@@ -10,6 +12,7 @@ from pydantic import BaseModel, TypeAdapter
 from service.cli.estimate_arguments import deployment_of
 from service.cli.main import build_parser
 from service.cli.plan_arguments import request_of
+from service.page.routes import FILES
 from service.wire.estimates import EstimateIn
 from service.wire.recommendations import RecommendationIn, WorkloadIn
 from tests.service.schema_fields import fields_of, stated_in
@@ -58,6 +61,14 @@ NOT_OF_ESTIMATES = {
     "*.histogram": MEASURED,
 }
 
+TYPED_ON_THE_PAGE = "a mean and a 95th percentile are two inputs; ranges are stated on the command line or in a file"
+NOT_ON_THE_PAGE = {
+    "*.histogram": MEASURED, "*.low": TYPED_ON_THE_PAGE, "*.high": TYPED_ON_THE_PAGE, "*.distribution": TYPED_ON_THE_PAGE,
+    "adapters.shares": "one figure for each of many adapters is no input", "adapters.zipf_exponent": "stated on the command line",
+    "adapters.target_modules": "all that a model has, as engines keep room for; fewer are stated on the command line",
+}  # fmt: skip
+PLACE = re.compile(r'"(/[a-z0-9_/]+)": "(\w+)"')
+
 
 def unstated(model: type[BaseModel], bodies: Iterable[Any], reasons: Iterable[str]) -> set[str]:
     """Fields that no body states and no reason is given for; and reasons for what is stated."""
@@ -70,8 +81,31 @@ def unstated(model: type[BaseModel], bodies: Iterable[Any], reasons: Iterable[st
 
 def _is_of(path: str, name: str) -> bool:
     if name.startswith("*."):
-        return f".{name[2:]}." in path
+        return f".{name[2:]}." in f"{path}."
     return path == name or path.startswith(f"{name}.")
+
+
+def test_inputs_of_the_page_state_every_field_of_traffic_and_adapters() -> None:
+    """By the map with which the page finds the input of a refused field; every input of it is in a form."""
+    places = dict(PLACE.findall((FILES / "traffic.js").read_text() + (FILES / "form.js").read_text()))
+    inputs = {
+        name for file in ("traffic.js", "form.js") for name in re.findall(r"(\w+): [\"\[]", (FILES / file).read_text())
+    }
+    known = {path for path in fields_of(WorkloadIn) if path.split(".")[0] in ("traffic", "adapters")}
+    reached = {path for path in known if _on_page(path, places)}
+    excused = {path for path in known for name in NOT_ON_THE_PAGE if _is_of(path, name)}
+    assert known - reached - excused == set()
+    assert {name for name in places.values() if name not in inputs} <= OF_ESTIMATES
+
+
+OF_ESTIMATES = {"device", "node", "tp", "pp", "dp", "ep", "engine", "concurrency"}
+"""Inputs that the estimate's form alone has."""
+
+
+def _on_page(path: str, places: dict[str, str]) -> bool:
+    pointer = "/" + path.replace(".", "/")
+    of_lengths = re.fullmatch(r"(.*_tokens|.*/turns)/(mean|tokens)", pointer)
+    return pointer in places or (of_lengths is not None and of_lengths[1] in places)
 
 
 def planned(command: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import { copyButton, count, empty, facts, field, figure, h, interval, layoutText
 import { CACHES, WEIGHTS, problemCard, showAtFields } from "./form.js";
 import { term } from "./glossary.js";
 import { roofOf } from "./roofline.js";
-import { TRAFFIC, adaptersOf, hostCacheOf, imagesOf, lengths, promptsOf, trafficFields } from "./traffic.js";
+import { TRAFFIC, adaptersOf, hostCacheOf, broughtOf, lengths, promptsOf, trafficFields } from "./traffic.js";
 
 const STATED = {
   ...TRAFFIC,
@@ -71,7 +71,7 @@ function bodyOf(v) {
     llm: v.llm.trim(), device: v.device.trim(), ...(v.node.trim() ? { node: v.node.trim() } : {}), layout: degrees,
     precision: { ...(v.weights ? { weights: v.weights } : {}), ...(v.cache ? { kv_cache: v.cache } : {}) },
     ...(v.engine.trim() || v.host ? { engine: { ...(v.engine.trim() ? { name: v.engine.trim() } : {}), ...hostCacheOf(v) } } : {}),
-    traffic: { ...promptsOf(v), output_tokens: lengths(v.output_mean, v.output_p95), ...imagesOf(v) },
+    traffic: { ...promptsOf(v), output_tokens: lengths(v.output_mean, v.output_p95), ...broughtOf(v) },
     ...adaptersOf(v),
     load: v.concurrency !== "" ? { kind: "closed", concurrency: Number(v.concurrency) } : { kind: "open", requests_per_s: Number(v.rate) },
   };
@@ -87,7 +87,7 @@ function cards(one, v) {
   return [
     h("section.card.headline", {}, h("div.spread", {}, h("h2", {}, what), badge(one.basis)),
       h("p.muted", {}, `Under ${under}; each figure with ${intervalWords(one.basis)}.`),
-      table("Latencies, ms", ["", ...STATISTICS], [row("TTFT", "ttft_ms"), row("TPOT", "tpot_ms"), row("ITL", "itl_ms"), row("E2E", "e2e_ms")], { right: [1, 2, 3, 4] }),
+      table("Latencies, ms", ["", ...STATISTICS], [row("TTFT", "ttft_ms"), row("TPOT", "tpot_ms"), row("ITL", "itl_ms"), row("E2E", "e2e_ms"), one.ttfat_ms ? ["first answer", ...STATISTICS.map((statistic) => interval(one.ttfat_ms[statistic]))] : null].filter(Boolean), { right: [1, 2, 3, 4] }),
       facts([
         ["output tokens/s", interval(one.output_tokens_per_s)], ["requests/s", interval(one.requests_per_s)],
         ["power of its devices", one.power_w === null ? h("span", { title: "Nobody publishes what this device draws." }, "not published") : interval(one.power_w, "W")],

@@ -2,7 +2,7 @@
 import { known, knownIds } from "./api.js";
 import { button, empty, field, h, number, select, suggest } from "./dom.js";
 import { policyText } from "./policy.js";
-import { TRAFFIC, TRAFFIC_PLACES, adaptersOf, hostCacheOf, imagesOf, lengths, plain, promptsOf, shown, trafficFields, valuesOfTraffic } from "./traffic.js";
+import { TRAFFIC, TRAFFIC_PLACES, adaptersOf, hostCacheOf, broughtOf, lengths, plain, promptsOf, shown, trafficFields, valuesOfTraffic } from "./traffic.js";
 
 export const presets = () => fetch("/page/presets.json").then((response) => response.json());
 
@@ -13,7 +13,7 @@ const COMMITMENTS = [["on_demand", "on demand"], ["spot", "spot"], ["reserved_1y
   ["reserved_3y_no_upfront", "3 years, nothing upfront"], ["capacity_block", "capacity block"]];
 export const EMPTY = {
   ...TRAFFIC,
-  llm: "", rate: "", prompt_mean: "", prompt_p95: "", output_mean: "", output_p95: "", ttft: "", tpot: "", e2e: "",
+  llm: "", rate: "", prompt_mean: "", prompt_p95: "", output_mean: "", output_p95: "", ttft: "", tpot: "", e2e: "", ttfat: "",
   context: "", confidence: "", utilisation: "", max_usd: "", max_kw: "", spare: "", time: "", sourcing: "usual",
   weights: [], cache: ["bf16"], commitments: ["on_demand"], providers: [], regions: [], devices: [],
 };
@@ -24,7 +24,7 @@ const PLACES = {
   "/llm": "llm", "/traffic/requests_per_s": "rate", "/traffic/prompt_tokens": "prompt_mean", "/traffic/output_tokens": "output_mean",
   "/traffic/prompt_tokens/mean": "prompt_mean", "/traffic/prompt_tokens/p95": "prompt_p95", "/traffic/prompt_tokens/tokens": "prompt_mean",
   "/traffic/output_tokens/mean": "output_mean", "/traffic/output_tokens/p95": "output_p95", "/traffic/output_tokens/tokens": "output_mean",
-  "/targets/ttft_ms": "ttft", "/targets/tpot_ms": "tpot", "/targets/e2e_ms": "e2e", "/targets/confidence_percent": "confidence",
+  "/targets/ttft_ms": "ttft", "/targets/tpot_ms": "tpot", "/targets/e2e_ms": "e2e", "/targets/ttfat_ms": "ttfat", "/targets/confidence_percent": "confidence",
   "/context_tokens": "context", "/utilisation_limit_fraction": "utilisation", "/limits/max_usd_per_hour": "max_usd",
   "/limits/max_power_kw": "max_kw", "/limits/providers": "providers", "/limits/regions": "regions", "/limits/devices": "devices",
   "/device": "device", "/node": "node", "/layout": "tp", "/layout/tensor_parallel": "tp", "/layout/pipeline_parallel": "pp", "/layout/data_parallel": "dp",
@@ -46,7 +46,7 @@ export function valuesOfPreset(preset) {
     ...EMPTY, llm: preset.llm, rate: preset.requests_per_s,
     prompt_mean: preset.prompt_tokens.mean, prompt_p95: preset.prompt_tokens.p95,
     output_mean: preset.output_tokens.mean, output_p95: preset.output_tokens.p95,
-    ttft: preset.targets.ttft_ms?.p95 ?? "", tpot: preset.targets.tpot_ms?.p95 ?? "", e2e: preset.targets.e2e_ms?.p95 ?? "",
+    ...(preset.thinking_tokens ? { thinking_mean: preset.thinking_tokens.mean, thinking_p95: preset.thinking_tokens.p95 } : {}), ttft: preset.targets.ttft_ms?.p95 ?? "", ttfat: preset.targets.ttfat_ms?.p95 ?? "", tpot: preset.targets.tpot_ms?.p95 ?? "", e2e: preset.targets.e2e_ms?.p95 ?? "",
   };
 }
 
@@ -58,13 +58,13 @@ export function valuesOf(request) {
   if (request.workloads.length !== 1 || !one.traffic || request.objective !== "cost" || request.current) return null;
   const beside = valuesOfTraffic(one);
   if (!beside || !plain(one.traffic.output_tokens)) return null;
-  if (![one.targets.ttft_ms, one.targets.tpot_ms, one.targets.e2e_ms].every(onlyP95)) return null;
+  if (![one.targets.ttft_ms, one.targets.tpot_ms, one.targets.e2e_ms, one.targets.ttfat_ms ?? {}].every(onlyP95)) return null;
   const [output_mean, output_p95] = shown(one.traffic.output_tokens);
   const { limits } = request;
   return {
     ...beside, llm: one.llm, rate: one.traffic.requests_per_s ?? "",
     output_mean, output_p95,
-    ttft: one.targets.ttft_ms.p95 ?? "", tpot: one.targets.tpot_ms.p95 ?? "", e2e: one.targets.e2e_ms.p95 ?? "",
+    ttft: one.targets.ttft_ms.p95 ?? "", tpot: one.targets.tpot_ms.p95 ?? "", e2e: one.targets.e2e_ms.p95 ?? "", ttfat: one.targets.ttfat_ms?.p95 ?? "",
     context: one.context_tokens ?? "", confidence: one.targets.confidence_percent === 80 ? "" : one.targets.confidence_percent,
     utilisation: one.utilisation_limit_fraction === 0.85 ? "" : one.utilisation_limit_fraction * 100,
     max_usd: limits.max_usd_per_hour ? Number(limits.max_usd_per_hour) : "", max_kw: limits.max_power_kw ?? "",
@@ -92,12 +92,12 @@ export function requestOf(values, base) {
         ...kept.traffic,
         requests_per_s: number(values.rate),
         ...promptsOf(values, kept.traffic),
-        ...imagesOf(values, kept.traffic),
+        ...broughtOf(values, kept.traffic),
         output_tokens: lengths(values.output_mean, values.output_p95),
       },
       ...adaptersOf(values, kept),
       ...(kept?.host_cache_gib ? { host_cache_gib: 0 } : {}), ...(kept?.disk_cache_gib ? { disk_cache_gib: 0, disk_read_gbytes_per_s: null } : {}), ...hostCacheOf(values),
-      targets: { ttft_ms: p95(values.ttft), tpot_ms: p95(values.tpot), e2e_ms: p95(values.e2e), confidence_percent: number(values.confidence) ?? 80 },
+      targets: { ttft_ms: p95(values.ttft), tpot_ms: p95(values.tpot), e2e_ms: p95(values.e2e), ttfat_ms: p95(values.ttfat), confidence_percent: number(values.confidence) ?? 80 },
       precision: { weights: values.weights.length ? values.weights : null, kv_cache: values.cache },
       utilisation_limit_fraction: (number(values.utilisation) ?? 85) / 100,
     }],
@@ -168,7 +168,7 @@ export function workloadForm(values, { onPlan, onPreset, presetNames }) {
   trafficFields(v, num, () => form),
   h("h2", {}, "Targets"),
   h("div.pair", {}, field("TTFT p95, ms", num("ttft"), "to the first token"), field("TPOT p95, ms", num("tpot"), "each further token")),
-  field("E2E p95, ms", num("e2e"), "whole request; empty: not limited"),
+  h("div.pair", {}, field("E2E p95, ms", num("e2e"), "whole request; empty: not limited"), field("First answer p95, ms", num("ttfat"), "after hidden tokens")),
   h("details", { open: Boolean(isLimited) }, h("summary", {}, "Limits and choices"),
     providers.node, regions.node, devices.node,
     field("Buying policy", select([v.sourcing === "kept" ? ["kept", "as in this plan"] : null, ["usual", "the usual caution"], ["any", "anything that anybody sells"]].filter(Boolean), v.sourcing, { id: "in-sourcing", onchange: (e) => { v.sourcing = e.target.value; } }), v.policy ? policyText(v.policy) : "no marketplaces, known prices and places; one seller, region and kind of device a workload"),
