@@ -281,6 +281,7 @@ class TestFrontEnd:
             "admitted_token_s": 2e-7,
             "answered_token_s": 5e-7,
             "prompt_token_s": 4e-7,
+            "turn_overhead_fraction": 1.0,
             **changes,
         }
         schedule = replace(schedule, kv_cache_tokens=1e6, block_slack_tokens=7.5, **found)
@@ -328,6 +329,13 @@ class TestFrontEnd:
         longer = late.trace.time_to_first_token_s[-1] - single.trace.time_to_first_token_s[-1]
         assert longer == pytest.approx(answering_s / 2.0 - s.request_overhead_s / 2.0, abs=0.03)
         assert longer > 0.03
+
+    def test_a_turn_alone_waits_its_share_of_the_overhead(self) -> None:
+        whole, s = self.wave([0.0])
+        half, _ = self.wave([0.0], turn_overhead_fraction=0.5)
+        sooner = whole.trace.time_to_first_token_s - half.trace.time_to_first_token_s
+        assert s.request_overhead_s > 0.0
+        assert sooner == pytest.approx(0.5 * s.request_overhead_s)
 
     def test_decoding_goes_on_while_prompts_are_answered(self) -> None:
         """Only first tokens are later: the last ones are not, where replies are long enough."""
