@@ -3,14 +3,28 @@
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
-from solver.engine.simulate import Schedule, SimulationTrace
+from solver.engine.replayable import Prefixes
+from solver.engine.simulate import Schedule, SimulationTrace, simulate
+from solver.replay.in_step import under_way
+from solver.step.tables import StepTables
 from solver.workload import Traffic
+
+Matrix = NDArray[np.float64]
+Whole = NDArray[np.int64]
 
 CAPACITY_TURNOVERS, MOST_CAPACITY_REQUESTS = 24, 12_000
 """How often all seats are taken anew while capacity is measured: a run that starts with every seat empty begins with short replies."""
+LEAST_CAPACITY_TURNOVERS = 4
+"""The same where that would take more requests: of fewer, the middle of the run is not what it settles to."""
 WAITING_FRACTION = 0.125
 """Requests that wait while capacity is measured, over seats."""
+CROWDED_FRACTION = 0.9
+"""Share of the seats in use from which a load may be above capacity, so that capacity is worth simulating."""
+GROWING = 1.2
+"""Times as many requests in flight in the last quarter of a run as in its second: a load that may be above capacity."""
+CROWD_SEED = 7
 
 
 def lane_seats(schedule: Schedule, traffic: Traffic) -> int:
@@ -34,8 +48,47 @@ def crowd_for(seats: int) -> int:
 
 
 def crowd_requests(seats: int) -> int:
-    """Requests that a run of a crowd takes to show what is completed in the long run."""
-    return min(CAPACITY_TURNOVERS * seats, MOST_CAPACITY_REQUESTS)
+    """Requests that a run of a crowd takes to show what is completed in the long run.
+
+    >>> crowd_requests(64), crowd_requests(1024), crowd_requests(4096)
+    (1536, 12000, 16384)
+    """
+    return max(min(CAPACITY_TURNOVERS * seats, MOST_CAPACITY_REQUESTS), LEAST_CAPACITY_TURNOVERS * seats)
+
+
+def crowded_requests_per_s(
+    tables: StepTables,
+    schedule: Schedule,
+    prompts: Whole,
+    outputs: Whole,
+    seats: int,
+    *,
+    prefixes: Prefixes | None = None,
+) -> float:
+    """Requests per second that one lane completes in the long run while all its seats are taken and some wait.
+
+    schedule: of the lane among the others of its pipeline (``contending_lanes``). The crowd is under way, each client at another place
+    of its request: where replies are about as long, clients that begin together end together, again and again, and an engine that has
+    all prompts first and no prompt later completes up to half as much again as one to which requests come one by one.
+    """
+    clients = crowd_for(seats)
+    begun = under_way(outputs, clients, CROWD_SEED)
+    trace = simulate(tables, schedule, prompts, begun, concurrency=clients, prefixes=prefixes, notes_gaps=False)
+    return steady_rate(trace)
+
+
+def may_be_above_capacity(end_to_end_s: Matrix, requests_per_s: float, seats: int) -> bool:
+    """Is capacity worth simulating, after draws of an open load on one lane?
+
+    end_to_end_s: (draws, requests), in order of arrival. By Little's law the rate times their mean is what is in flight: nearly all
+    seats, or, once a crowd has been taken anew, ever more. A queue in front of short replies grows for long before it is seats long.
+    """
+    in_flight = requests_per_s * end_to_end_s.mean(axis=1)
+    quarter = end_to_end_s.shape[1] // 4
+    second, last = end_to_end_s[:, quarter : 2 * quarter], end_to_end_s[:, 3 * quarter :]
+    is_settled = quarter > requests_per_s * second.mean(axis=1) if quarter else np.zeros(len(in_flight), dtype=bool)
+    grows = is_settled & (last.mean(axis=1) > GROWING * second.mean(axis=1)) if quarter else is_settled
+    return bool((in_flight > CROWDED_FRACTION * seats).any() or grows.any())
 
 
 def steady_rate(trace: SimulationTrace) -> float:

@@ -14,10 +14,9 @@ from solver.deployment.configuration import Configuration
 from solver.engine.simulate import Schedule
 from solver.errors import SaturatedError
 from solver.replay import sessions as of_sessions
-from solver.replay.crowds import lane_seats
+from solver.replay.crowds import lane_seats, may_be_above_capacity
 from solver.replay.draws import KernelInput, prepared, ready_draws, replay_prepared
 from solver.replay.one_stream import (
-    CROWDED_FRACTION,
     QUANTILES,
     STEADY_WARM_UP_FRACTION,
     capacity_requests_per_s,
@@ -95,7 +94,8 @@ class SteadyLane:
             self._engine = prepared(self._tables, self._schedule)
         found = replay_prepared(self._engine, self._schedule, per_lane, draws)
         in_flight = per_lane * float(found.end_to_end_s.mean(axis=1).max()) / self._seats
-        if in_flight > CROWDED_FRACTION and requests_per_s > self._capacity():
+        may_be_above = may_be_above_capacity(found.end_to_end_s, per_lane, self._seats)
+        if may_be_above and requests_per_s > self._capacity():
             raise SaturatedError(self._capacity())
         first = int(requests * STEADY_WARM_UP_FRACTION)
         to_first, per_token, whole = percentiles(found.rows_from(first)).reshape(3, len(draws), -1)
@@ -134,7 +134,7 @@ class SteadyLane:
             trace = run.trace
             in_flight = per_lane * float(trace.end_to_end_s.mean()) / self._seats
             most_in_flight = max(most_in_flight, in_flight)
-            if in_flight > CROWDED_FRACTION:
+            if may_be_above_capacity(trace.end_to_end_s[None, :], per_lane, self._seats):
                 limit = of_sessions.capacity_requests_per_s(self._configuration, self._tables, self._traffic, run)
                 if requests_per_s > limit:
                     raise SaturatedError(limit)

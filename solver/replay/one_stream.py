@@ -14,7 +14,7 @@ from solver.engine.replayable import MOST_REQUESTS
 from solver.engine.simulate import Schedule, SessionTrace, SimulationTrace, simulate
 from solver.errors import InvalidInputError, SaturatedError
 from solver.replay import sessions as of_sessions
-from solver.replay.crowds import crowd_for, crowd_requests, lane_seats, steady_rate
+from solver.replay.crowds import CROWD_SEED, crowd_requests, crowded_requests_per_s, lane_seats, may_be_above_capacity
 from solver.replay.in_step import between, stays_in_step, under_way
 from solver.replay.kept import kept
 from solver.sessions import spread_lengths
@@ -33,8 +33,6 @@ DRAWN_REQUESTS = 4_000
 """Of all draws of an open load of few requests together, where how they differ is asked, within these bounds."""
 LEAST_DRAWS, MOST_DRAWS = 2, 8
 SATURATION_MARGIN = 1.0
-CROWDED_FRACTION = 0.9
-"""Share of the seats in use from which a load may be above capacity, so that capacity is worth simulating."""
 FINITE_SATURATION_MARGIN = 1.1
 """A finite run may be offered slightly more than capacity: it just ends later. Beyond this it is called saturated."""
 
@@ -175,17 +173,16 @@ def weighted_statistics(pairs: Vector | Sequence[tuple[float, float]]) -> Statis
 def capacity_requests_per_s(configuration: Configuration, tables: StepTables, traffic: Traffic) -> float:
     """Most requests per second the deployment completes while some wait, whatever the latency: all seats, or the whole cache."""
     schedule = configuration.schedule(traffic.shared_prefix_fraction)
+    schedule = replace(schedule, contending_lanes=configuration.layout.pipeline_parallel - 1)
     seats = lane_seats(schedule, traffic)
-    count = crowd_requests(seats)
-    prompts, outputs = _crowd(traffic, count)
-    trace = simulate(tables, schedule, prompts, outputs, concurrency=crowd_for(seats), notes_gaps=False)
-    return steady_rate(trace) * configuration.lanes
+    prompts, outputs = _crowd(traffic, crowd_requests(seats))
+    return crowded_requests_per_s(tables, schedule, prompts, outputs, seats) * configuration.lanes
 
 
 @kept
 def _crowd(traffic: Traffic, count: int) -> tuple[Whole, Whole]:
     """Prompts and outputs of a closed loop that keeps all seats taken. Kept: every candidate with as many meets them."""
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(CROWD_SEED)
     return (
         read_only(spread_lengths(traffic.prompt, count, rng)),
         read_only(spread_lengths(traffic.output, count, rng)),
@@ -295,8 +292,8 @@ def _replay_once(
         count = max(1, round((load.requests or 0) / lanes)) if finite else requests or STEADY_REQUESTS
         schedule = replace(schedule, contending_lanes=stages - 1)
         run = _run(tables, schedule, traffic, count, seed, rate=load.requests_per_s / lanes)
-        in_flight = load.requests_per_s / lanes * float(np.mean(_trace(run).end_to_end_s))
-        if in_flight > CROWDED_FRACTION * lane_seats(schedule, traffic):
+        per_lane, seats = load.requests_per_s / lanes, lane_seats(schedule, traffic)
+        if may_be_above_capacity(_trace(run).end_to_end_s[None, :], per_lane, seats):
             limit = _capacity_requests_per_s(configuration, tables, traffic, run)
             if load.requests_per_s > limit * (FINITE_SATURATION_MARGIN if finite else SATURATION_MARGIN):
                 raise SaturatedError(limit)

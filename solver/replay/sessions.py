@@ -6,9 +6,9 @@ import numpy as np
 
 from solver.deployment.configuration import Configuration
 from solver.engine.replayable import MOST_REQUESTS, Prefixes
-from solver.engine.simulate import Schedule, SessionTrace, simulate, simulate_sessions
+from solver.engine.simulate import Schedule, SessionTrace, simulate_sessions
 from solver.errors import InvalidInputError
-from solver.replay.crowds import crowd_for, crowd_requests, lane_seats, steady_rate
+from solver.replay.crowds import CROWD_SEED, crowd_requests, crowded_requests_per_s, lane_seats
 from solver.replay.session_draws import SessionDraw, closed_draw, open_draw
 from solver.step.tables import StepTables
 from solver.workload import Traffic
@@ -70,13 +70,11 @@ def capacity_requests_per_s(
     """Most turns per second the deployment completes while some wait, each finding of its prompt what it found in ``run``."""
     schedule = configuration.schedule()
     seats = lane_seats(schedule, traffic)
-    turns = np.random.default_rng(7).integers(len(run.prompts), size=crowd_requests(seats))
+    turns = np.random.default_rng(CROWD_SEED).integers(len(run.prompts), size=crowd_requests(seats))
     prompts, outputs, cached = run.prompts[turns], run.trace.outputs[turns], run.cached_tokens[turns]
     size = schedule.block_tokens
     opening = (traffic.sessions.opening_tokens if traffic.sessions else 0) // size * size
     prefixes = Prefixes(cached, opening, np.full(len(turns), opening))
     schedule = replace(schedule, contending_lanes=configuration.layout.pipeline_parallel - 1)
-    trace = simulate(
-        tables, schedule, prompts, outputs, concurrency=crowd_for(seats), prefixes=prefixes, notes_gaps=False
-    )
-    return steady_rate(trace) * configuration.lanes
+    per_lane = crowded_requests_per_s(tables, schedule, prompts, outputs, seats, prefixes=prefixes)
+    return per_lane * configuration.lanes

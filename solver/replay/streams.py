@@ -14,10 +14,9 @@ from solver.deployment.configuration import Configuration
 from solver.engine.replayable import Prefixes
 from solver.engine.simulate import Schedule, SimulationTrace, simulate
 from solver.errors import InvalidInputError, SaturatedError
-from solver.replay.crowds import crowd_for, crowd_requests, steady_rate
+from solver.replay.crowds import CROWD_SEED, crowd_requests, crowded_requests_per_s, may_be_above_capacity
 from solver.replay.kept import kept
 from solver.replay.one_stream import (
-    CROWDED_FRACTION,
     STEADY_REQUESTS,
     STEADY_WARM_UP_FRACTION,
     Replay,
@@ -135,9 +134,8 @@ def replay_mixed(
         tables, schedule, sample[1], sample[2], arrivals_s=arrivals, prefixes=stream_prefixes(streams, sample),
         notes_gaps=notes_gaps,
     )  # fmt: skip
-    in_flight = total / lanes * float(np.mean(trace.end_to_end_s))
     seats = _seats(schedule, streams)
-    if in_flight > CROWDED_FRACTION * seats:
+    if may_be_above_capacity(trace.end_to_end_s[None, :], total / lanes, seats):
         limit = _capacity_requests_per_s(tables, schedule, streams, seats) * lanes
         if total > limit:
             raise SaturatedError(limit)
@@ -200,8 +198,6 @@ def _capacity_requests_per_s(
     tables: StepTables, schedule: Schedule, streams: Sequence[RequestStream], seats: int
 ) -> float:
     """Most requests per second one lane completes of this mix, whatever the latency."""
-    sample = _sampled(streams, crowd_requests(seats), seed=7)
-    trace = simulate(
-        tables, schedule, sample[1], sample[2], concurrency=crowd_for(seats), prefixes=stream_prefixes(streams, sample)
-    )
-    return steady_rate(trace)
+    sample = _sampled(streams, crowd_requests(seats), seed=CROWD_SEED)
+    prefixes = stream_prefixes(streams, sample)
+    return crowded_requests_per_s(tables, schedule, sample[1], sample[2], seats, prefixes=prefixes)

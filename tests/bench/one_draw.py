@@ -29,8 +29,9 @@ from solver.capacity.runs import Runs
 from solver.errors import SaturatedError
 from solver.planning.types import no_clock
 from solver.recommend.recommend import recommend
+from solver.replay.crowds import CROWDED_FRACTION
 from solver.replay.long_run import DRAW_SEEDS, QUICK_REQUESTS, QUICK_SEED, Metric, draw_requests
-from solver.replay.one_stream import CROWDED_FRACTION, capacity_requests_per_s
+from solver.replay.one_stream import capacity_requests_per_s
 from solver.workload import Percentile
 from tests.bench.beliefs import candidates
 from tests.bench.planner import planning_of, seeded_database
