@@ -86,6 +86,7 @@ class ScreenedClass:
                 correction.factors if correction else {},
                 self.margin_of(row),
                 self.network_of(row),
+                first_tokens_only=self.workload.traffic.output.maximum <= 1,
             ),
             float(self.most_requests_per_s[row]),
             float(self.saturation_requests_per_s[row]),

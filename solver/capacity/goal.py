@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from solver.capacity.factors import factor_of
 from solver.replay.long_run import SURE_FRACTION, DrawPercentiles, Metric
 from solver.workload import Percentile, Targets
 
@@ -20,6 +21,7 @@ DRAW_EXCESS, DRAW_EASE = 1.1, 0.7
 SPARSE_FRACTION = 0.2
 """Of the seats: one draw with no more than that in flight is believed that a rate holds (``python -m tests.bench.one_draw``)."""
 
+FIRST: Metric = "time_to_first_token_s"
 _METRICS: tuple[tuple[str, Metric, str], ...] = (
     ("time_to_first_token_s", "time_to_first_token_s", "time_to_first_token"),
     ("time_per_output_token_s", "time_per_output_token_s", "time_per_output_token"),
@@ -32,15 +34,16 @@ _METRICS: tuple[tuple[str, Metric, str], ...] = (
 class Goal:
     """Targets of one stream of requests on one candidate.
 
-    factors: measured over predicted, by metric or ``metric.percentile`` (``solver.prediction.estimate.Correction``). margin: factor on
-    predicted times that the asked confidence takes. network_s: round trip between users and replica, part of the wait for
-    the first and for the last token.
+    first_tokens_only: replies have one token, so that whole requests end with it. factors: measured over predicted, by metric or
+    ``metric.percentile`` (``solver.prediction.estimate.Correction``). margin: factor on predicted times that the asked confidence
+    takes. network_s: round trip between users and replica, part of the wait for the first and for the last token.
     """
 
     targets: Targets
     factors: Mapping[str, float] = field(default_factory=dict)
     margin: float = 1.0
     network_s: float = 0.0
+    first_tokens_only: bool = False
 
     def ratio_of(self, run: DrawPercentiles) -> float:
         """Largest value over its target, its sampling error counted; at most 1 where all hold, 0 without targets.
@@ -59,14 +62,15 @@ class Goal:
             limits: Mapping[Percentile, float] = getattr(self.targets, name)
             away = 0.0 if metric == "time_per_output_token_s" else self.network_s
             for percentile, limit in limits.items():
-                factor = factor_of(self.factors, corrected, percentile) * self.margin
-                yield (value_of(metric, percentile) * factor + away) / limit if limit > 0.0 else math.inf
+                predicted = self._corrected(value_of, metric, corrected, percentile) * self.margin
+                yield (predicted + away) / limit if limit > 0.0 else math.inf
 
-
-def factor_of(factors: Mapping[str, float], metric: str, percentile: str) -> float:
-    """Measured over predicted of a percentile: its own factor, else that of its metric, else 1.
-
-    >>> factor_of({"time_to_first_token": 1.1}, "time_to_first_token", "p95"), factor_of({}, "power", "mean")
-    (1.1, 1.0)
-    """
-    return factors.get(f"{metric}.{percentile}", factors.get(metric, 1.0))
+    def _corrected(
+        self, value_of: Callable[[Metric, Percentile], float], metric: Metric, corrected: str, percentile: Percentile
+    ) -> float:
+        """A value times what measurements correct it by. A whole request ends no earlier than its first token comes."""
+        own = value_of(metric, percentile) * factor_of(f"{corrected}.{percentile}", self.factors)
+        if metric not in ("end_to_end_s", "time_to_first_answer_s"):
+            return own
+        first = value_of(FIRST, percentile) * factor_of(f"time_to_first_token.{percentile}", self.factors)
+        return first if self.first_tokens_only else max(own, first)

@@ -14,6 +14,7 @@ from solver.prediction.estimate import (
     decode_terms,
     devices_power_w,
     metric_interval,
+    no_earlier,
     percentile_intervals,
     prefill_terms,
     stretched,
@@ -191,13 +192,14 @@ def _whole(
     watts = PredictedInterval(*(sum(getattr(p, end) for p in power) for end in ("expected", "low", "high")))
     evidence = tuple(dict.fromkeys(b for c in corrections if c is not None for b in c.evidence))
     floor = bound.time_per_output_token_s if several_tokens else 0.0
+    first = times("time_to_first_token", result.time_to_first_token_s)
     return Estimate(
         basis=basis,
         evidence=evidence,
-        time_to_first_token_s=times("time_to_first_token", result.time_to_first_token_s),
+        time_to_first_token_s=first,
         time_per_output_token_s=times("time_per_output_token", result.time_per_output_token_s, floor),
         inter_token_s=times("inter_token", result.inter_token_s),
-        end_to_end_s=times("end_to_end", result.end_to_end_s),
+        end_to_end_s=no_earlier(times("end_to_end", result.end_to_end_s), first) if several_tokens else first,
         output_tokens_per_s=rate,
         requests_per_s=PredictedInterval(rate.expected * per_token, rate.low * per_token, rate.high * per_token),
         power_w=watts,

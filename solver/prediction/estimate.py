@@ -7,6 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from solver.capacity.factors import factor_of
 from solver.deployment.bound import Bound, roofline_bound
 from solver.deployment.configuration import Configuration
 from solver.errors import SaturatedError
@@ -204,15 +205,18 @@ def estimated(
         output_rate = interval("output_rate", result.output_tokens_per_s, ceiling=bound.output_tokens_per_s)
     per_request = result.requests_per_s / max(result.output_tokens_per_s, 1e-12)
     watts = interval("power", power)
+    first = times("time_to_first_token_s")
+    answered = None if result.time_to_first_answer_s is None else times("time_to_first_answer_s")
+    answered = None if answered is None else no_earlier(answered, first)
     return Estimate(
         basis=basis,
         evidence=(correction.evidence if correction else ()) + configuration.constants.evidence,
-        time_to_first_token_s=times("time_to_first_token_s"),
+        time_to_first_token_s=first,
         time_per_output_token_s=times(
             "time_per_output_token_s", bound.time_per_output_token_s if traffic.output.maximum > 1 else 0.0
         ),
         inter_token_s=times("inter_token_s"),
-        end_to_end_s=times("end_to_end_s"),
+        end_to_end_s=whole_requests(traffic, first, answered, times("end_to_end_s")),
         output_tokens_per_s=output_rate,
         requests_per_s=PredictedInterval(
             *(x * per_request for x in (output_rate.expected, output_rate.low, output_rate.high))
@@ -230,7 +234,7 @@ def estimated(
         decoding_sequences=busy_sequences,
         prefix_hit_fraction=result.prefix_hit_fraction,
         routed_over=traffic.sessions.spread_over if traffic.sessions is not None else None,
-        time_to_first_answer_s=None if result.time_to_first_answer_s is None else times("time_to_first_answer_s"),
+        time_to_first_answer_s=answered,
     )
 
 
@@ -251,25 +255,6 @@ def holding(
             if name == metric or (name.partition(".")[0] == metric and name not in ranges):
                 wide[name] = (min(low, least / factor), max(high, most / factor))
     return wide
-
-
-TAIL_WEIGHT = {"p90": 0.551, "p95": 0.707}
-"""How far a percentile lies from the median to the 99th, in standard deviations of a normal law: 1.282 and 1.645 of 2.326."""
-
-
-def factor_of(metric: str, factors: Mapping[str, float]) -> float:
-    """Measured over predicted of one figure. Runs are compared by mean and 99th percentile; a percentile between them lies
-    between their factors, so that it can pass neither.
-
-    >>> round(factor_of("time_to_first_token.p95", {"time_to_first_token": 1.2, "time_to_first_token.p99": 1.0}), 3)
-    1.055
-    """
-    stem, _, percentile = metric.partition(".")
-    mean = factors.get(stem, 1.0)
-    if metric in factors or percentile not in TAIL_WEIGHT:
-        return factors.get(metric, mean)
-    weight = TAIL_WEIGHT[percentile]
-    return float(mean ** (1.0 - weight) * factors.get(f"{stem}.p99", mean) ** weight)
 
 
 def metric_interval(
@@ -329,6 +314,26 @@ def at_least(interval: PredictedInterval, other: PredictedInterval) -> Predicted
     return PredictedInterval(
         max(interval.expected, other.expected), max(interval.low, other.low), max(interval.high, other.high)
     )
+
+
+def no_earlier(
+    intervals: dict[str, PredictedInterval], than: Mapping[str, PredictedInterval]
+) -> dict[str, PredictedInterval]:
+    """Times that come after others, figure by figure: factors and spreads of either are fitted by themselves."""
+    return {name: at_least(one, than[name]) for name, one in intervals.items()}
+
+
+def whole_requests(
+    traffic: Traffic,
+    first: dict[str, PredictedInterval],
+    answered: dict[str, PredictedInterval] | None,
+    end_to_end: dict[str, PredictedInterval],
+) -> dict[str, PredictedInterval]:
+    """Times of whole requests, which end no earlier than their first tokens come, and with them where replies have one token."""
+    if traffic.output.maximum <= 1:
+        return first
+    found = no_earlier(end_to_end, first)
+    return found if answered is None else no_earlier(found, answered)
 
 
 def decode_terms(
@@ -429,17 +434,21 @@ def stretched(fallback: Replay, load: Load, limit: SaturatedError, constants: Co
         constants.si("interval_saturated_stretch"), load.requests_per_s / max(limit.capacity_requests_per_s, 1e-12)
     )
     worse: Statistics = {name: value * stretch for name, value in fallback.time_per_output_token_s.items()}
-    later: Statistics = {name: value * wait * stretch for name, value in fallback.time_to_first_token_s.items()}
+    first = fallback.time_to_first_token_s
+    later: Statistics = {name: value * wait * stretch for name, value in first.items()}
+
+    def after_waiting(values: Statistics) -> Statistics:
+        """Of what follows the first token nothing waits again."""
+        return {name: (value + (wait - 1.0) * first[name]) * stretch for name, value in values.items()}
+
     answered = fallback.time_to_first_answer_s
     rate = min(load.requests_per_s, limit.capacity_requests_per_s) / load.requests_per_s
     return replace(
         fallback,
         time_per_output_token_s=worse,
-        time_to_first_answer_s=None
-        if answered is None
-        else {name: value * wait * stretch for name, value in answered.items()},
+        time_to_first_answer_s=None if answered is None else after_waiting(answered),
         time_to_first_token_s=later,
-        end_to_end_s={name: value * stretch for name, value in fallback.end_to_end_s.items()},
+        end_to_end_s=after_waiting(fallback.end_to_end_s),
         inter_token_s={name: value * stretch for name, value in fallback.inter_token_s.items()},
         output_tokens_per_s=fallback.output_tokens_per_s * rate,
     )

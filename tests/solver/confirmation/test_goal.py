@@ -6,9 +6,11 @@ import random
 import numpy as np
 import pytest
 
-from solver.capacity.goal import Goal, factor_of
+from solver.capacity.factors import factor_of
+from solver.capacity.goal import Goal
 from solver.capacity.runs import Runs, TableMemo
 from solver.lengths import lognormal_lengths
+from solver.prediction.estimate import percentile_intervals
 from solver.replay.latencies import Latencies, SteadyLane
 from solver.replay.long_run import (
     DRAW_SEEDS,
@@ -61,9 +63,29 @@ class TestRatio:
 
     def test_a_percentiles_own_factor_goes_before_that_of_its_metric(self) -> None:
         factors = {"end_to_end": 2.0, "end_to_end.p99": 3.0}
-        assert [factor_of(factors, "end_to_end", p) for p in ("p95", "p99")] == [2.0, 3.0]
-        assert factor_of(factors, "time_to_first_token", "p99") == 1.0
+        assert [factor_of(f"end_to_end.{p}", factors) for p in ("p50", "p99")] == [2.0, 3.0]
+        assert factor_of("time_to_first_token.p99", factors) == 1.0
         assert Goal(Targets({}, {}, {"p95": 5.0, "p99": 5.0}), factors).ratio_of(latencies(1.0)) == pytest.approx(3.0)
+
+    def test_a_percentile_below_the_tail_is_corrected_as_it_is_stated(self) -> None:
+        """An estimate states the 95th between the factors of mean and 99th; a target is held to that and not to the mean's."""
+        factors = {"time_to_first_token": 1.0, "time_to_first_token.p99": 1.5}
+        ratio = Goal(Targets({"p95": 1.0}), factors).ratio_of(latencies(1.0))
+        stated = percentile_intervals("time_to_first_token", dict.fromkeys(PERCENTILES, 1.0), {}, factors)
+        assert ratio == pytest.approx(stated["p95"].expected)
+        assert ratio > 1.3
+
+    def test_a_request_ends_no_earlier_than_its_first_token_comes(self) -> None:
+        factors = {"time_to_first_token": 8.0, "end_to_end": 0.5}
+        goal = Goal(Targets({}, {}, {"p95": 1.0}, {"p95": 1.0}), factors)
+        assert goal.ratio_of(latencies(1.0)) == pytest.approx(8.0)
+
+    def test_replies_of_one_token_end_with_it(self) -> None:
+        """What whole requests of other lengths were measured at says nothing of them."""
+        factors = {"time_to_first_token": 0.9, "end_to_end": 1.4}
+        alone = Goal(Targets({}, {}, {"p95": 1.0}), factors, first_tokens_only=True)
+        each = np.ones((1, len(PERCENTILES)))
+        assert alone.ratio_of(Latencies(each, 0.0 * each, each, each)) == pytest.approx(0.9)
 
     def test_a_target_of_nothing_cannot_be_met(self) -> None:
         assert Goal(Targets({"mean": 0.0})).ratio_of(latencies(1e-9)) == math.inf
