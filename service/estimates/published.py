@@ -8,7 +8,7 @@ from service.recommendations.present import present_interval, present_percentile
 from service.recommendations.published import speed_of
 from service.wire.estimates import EstimatedOut, EstimateIn
 from solver.llm_shape import LlmShape
-from solver.prediction.estimate import PredictedInterval
+from solver.prediction.intervals import PredictedInterval
 from solver.prediction.published import PublishedSpeed, check_single_stream, published_estimate
 from solver.workload import PERCENTILES
 

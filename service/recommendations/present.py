@@ -9,20 +9,20 @@ from service.recommendations.asked import asked_for
 from service.recommendations.tables import RecommendationTable
 from service.wire.quantities import Interval, Percentiles
 from service.wire.recommendations import RecommendationOut, RecommendationSummaryOut
-from solver.prediction import estimate as solver_estimate
+from solver.prediction.intervals import PredictedInterval
 
 MS_PER_S = 1e3
 
 
-def present_interval(found: solver_estimate.PredictedInterval, factor: float = 1.0) -> Interval:
+def present_interval(found: PredictedInterval, factor: float = 1.0) -> Interval:
     return Interval(expected=found.expected * factor, low=found.low * factor, high=found.high * factor)
 
 
-def present_percentiles(found: Mapping[str, solver_estimate.PredictedInterval]) -> Percentiles:
+def present_percentiles(found: Mapping[str, PredictedInterval]) -> Percentiles:
     return Percentiles.model_validate({name: present_interval(value, MS_PER_S) for name, value in found.items()})
 
 
-def present_power(found: solver_estimate.PredictedInterval, factor: float = 1.0) -> Interval | None:
+def present_power(found: PredictedInterval, factor: float = 1.0) -> Interval | None:
     """None where nobody has published what the device draws."""
     return present_interval(found, factor) if math.isfinite(found.expected) else None
 

@@ -11,7 +11,7 @@ from service.wire.plan_lines import PublishedLineOut, TokenServiceOut
 from service.wire.quantities import Interval
 from solver.planning.published_offers import PublishedEntry
 from solver.planning.types import PlanningInput
-from solver.prediction.estimate import PredictedInterval
+from solver.prediction.intervals import PredictedInterval
 from solver.prediction.published import published_estimate
 from solver.workload import Traffic
 

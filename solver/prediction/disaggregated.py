@@ -10,15 +10,14 @@ from solver.errors import SaturatedError
 from solver.prediction.estimate import (
     Correction,
     Estimate,
-    PredictedInterval,
     decode_terms,
     devices_power_w,
     metric_interval,
-    no_earlier,
     percentile_intervals,
     prefill_terms,
     stretched,
 )
+from solver.prediction.intervals import PredictedInterval, no_earlier
 from solver.prediction.moved_constants import moved_constants
 from solver.prediction.spreads import moved_spreads, power_spread, widened
 from solver.replay.disaggregated import (

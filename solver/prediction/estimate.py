@@ -11,6 +11,7 @@ from solver.capacity.factors import factor_of
 from solver.deployment.bound import Bound, roofline_bound
 from solver.deployment.configuration import Configuration
 from solver.errors import SaturatedError
+from solver.prediction.intervals import PredictedInterval, at_least, no_earlier, whole_requests
 from solver.prediction.moved_constants import moved_constants
 from solver.prediction.spreads import moved_spreads, widened
 from solver.prediction.step_error import dilated, queued_spreads, step_spread
@@ -26,15 +27,6 @@ from solver.workload import PERCENTILES, Load, Traffic
 
 METRICS = ("time_to_first_token", "time_per_output_token", "inter_token", "end_to_end", "output_rate", "power")
 NINE_OF_TEN_SCORE = NormalDist().inv_cdf(0.95)
-
-
-@dataclass(frozen=True, slots=True)
-class PredictedInterval:
-    """A predicted quantity with the range in which nine of ten measured values are expected."""
-
-    expected: float
-    low: float
-    high: float
 
 
 TablesOf = Callable[[Configuration], StepTables]
@@ -307,33 +299,6 @@ def percentile_intervals(
             below = one = one if below is None else at_least(one, below)
         found[name] = one
     return found
-
-
-def at_least(interval: PredictedInterval, other: PredictedInterval) -> PredictedInterval:
-    """An interval raised where another passes it."""
-    return PredictedInterval(
-        max(interval.expected, other.expected), max(interval.low, other.low), max(interval.high, other.high)
-    )
-
-
-def no_earlier(
-    intervals: dict[str, PredictedInterval], than: Mapping[str, PredictedInterval]
-) -> dict[str, PredictedInterval]:
-    """Times that come after others, figure by figure: factors and spreads of either are fitted by themselves."""
-    return {name: at_least(one, than[name]) for name, one in intervals.items()}
-
-
-def whole_requests(
-    traffic: Traffic,
-    first: dict[str, PredictedInterval],
-    answered: dict[str, PredictedInterval] | None,
-    end_to_end: dict[str, PredictedInterval],
-) -> dict[str, PredictedInterval]:
-    """Times of whole requests, which end no earlier than their first tokens come, and with them where replies have one token."""
-    if traffic.output.maximum <= 1:
-        return first
-    found = no_earlier(end_to_end, first)
-    return found if answered is None else no_earlier(found, answered)
 
 
 def decode_terms(

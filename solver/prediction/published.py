@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from solver.errors import UnsupportedError
-from solver.prediction.estimate import PredictedInterval
+from solver.prediction.intervals import PredictedInterval
 from solver.workload import Load, Traffic
 
 

@@ -10,7 +10,8 @@ from solver.deployment.kv_transfer import ServingPool
 from solver.errors import SaturatedError
 from solver.planning.types import PlanEntry, PlanningInput
 from solver.prediction.disaggregated import estimate_disaggregated
-from solver.prediction.estimate import Correction, Estimate, PredictedInterval, estimate
+from solver.prediction.estimate import Correction, Estimate, estimate
+from solver.prediction.intervals import PredictedInterval
 from solver.prediction.streams import estimate_mixed
 from solver.replay.streams import RequestStream
 from solver.workload import Load, Traffic

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from solver.errors import SaturatedError
 from solver.lengths import Lengths, fixed_lengths, lognormal_lengths
-from solver.prediction.estimate import Correction, Estimate, PredictedInterval, estimate
+from solver.prediction.estimate import Correction, Estimate, estimate
+from solver.prediction.intervals import PredictedInterval
 from solver.replay.one_stream import capacity_requests_per_s
 from solver.workload import Load, Thinking, Traffic
 from tests.llm_shapes import shape

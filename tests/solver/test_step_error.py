@@ -6,7 +6,8 @@ import pytest
 
 from solver.capacity.factors import factor_of
 from solver.lengths import Lengths
-from solver.prediction.estimate import Correction, Estimate, PredictedInterval, at_least, estimate
+from solver.prediction.estimate import Correction, Estimate, estimate
+from solver.prediction.intervals import PredictedInterval, at_least
 from solver.prediction.step_error import dilated, queued_spreads
 from solver.prediction.streams import estimate_mixed
 from solver.replay.long_run import draw
