@@ -1800,9 +1800,10 @@ class CautionOut(TypedDict):
     beside all else that runs on it. ``disk_cache``: they take local disks too, of which only the stated rate is
     known. ``published_speed``: a line rests on speeds that others measured; tokens leave the house, and their
     seller limits the rate. ``sessions``: hits hold as far as turns are routed as was stated. ``extended_context``:
-    requests may be longer than the context the model is published with.
+    requests may be longer than the context the model is published with. ``spot``: the seller may take the machines
+    back.
     """
-    about: Literal["drafting", "extended_context", "sessions", "host_cache", "disk_cache", "one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured", "published_speed"]
+    about: Literal["drafting", "extended_context", "sessions", "host_cache", "disk_cache", "one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured", "published_speed", "spot"]
     """What the note is about: a variable, a label, or part of the plan."""
     workload: str
     """Name of the workload; null where it is about all of them."""

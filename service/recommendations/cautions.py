@@ -25,12 +25,13 @@ def cautions(
     bought: Mapping[str, str],
     shapes: Mapping[str, LlmShape],
 ) -> list[CautionOut]:
-    """Workload by workload: outages after the loss of a node, predictions that may miss a target or rest on no measurement of the
-    device, prices to be asked for, machines that are bought, and commitments that cost more than none. offers: all there are;
-    bought: how prices of some come about; shapes: the models by name."""
-    found = []
+    """Workload by workload: machines that may be taken back, outages after the loss of a node, predictions that may miss a target or
+    rest on no measurement of the device, prices to be asked for, machines that are bought, and commitments that cost more than none.
+    offers: all there are; bought: how prices of some come about; shapes: the models by name."""
+    found: list[CautionOut] = []
     for workload in asked.workloads:
         lines = [line for line in plan if line.workload == workload.name]
+        found += _spot(workload, lines, offers)
         found += [*_losses(asked, workload, lines), *_near_targets(workload, lines), *_unmeasured(workload, lines)]
         found += [*_drafting(workload, lines), *_sessions(workload, lines), *_host_cache(workload, lines)]
         found += [*_old_prices(workload, lines), *_dear_commitments(workload, lines, offers), *_blocks(workload, lines)]
@@ -56,6 +57,20 @@ def published_cautions(lines: Iterable[PublishedLineOut]) -> list[CautionOut]:
         )
         found.append(CautionOut(about="published_speed", workload=line.workload, offer=line.offer, detail=detail))
     return found
+
+
+def _spot(workload: WorkloadIn, lines: Sequence[PlanLineOut], offers: Sequence[Offer]) -> Iterator[CautionOut]:
+    """Machines that their seller may take back: once an offer, with what the same machine costs there where it may not."""
+    price = {(o.provider, o.region, o.node.id): o.usd_per_hour for o in offers if o.commitment == "on_demand"}
+    for line in {line.offer: line for line in lines if line.commitment == "spot"}.values():
+        kept = price.get((line.provider, line.region, line.node))
+        kept_usd = "" if kept is None else f"; on demand each is {kept:.2f} USD an hour"
+        detail = (
+            f"{line.provider} may take {'this machine' if line.nodes == 1 else f'these {line.nodes} machines'} back at any time, all at "
+            f"once too, and may have none to give: the plan counts on them as if that never happened{kept_usd}. "
+            "limits.max_spot_fraction bounds their share"
+        )
+        yield CautionOut(about="spot", workload=workload.name, offer=line.offer, detail=detail)
 
 
 def _losses(asked: RecommendationIn, workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:

@@ -82,6 +82,7 @@ class CautionOut(Answer):
     the stated rate is known. ``published_speed``: a line rests on speeds
     that others measured; tokens leave the house, and their seller limits the rate. ``sessions``: hits hold as far as turns are
     routed as was stated. ``extended_context``: requests may be longer than the context the model is published with.
+    ``spot``: the seller may take the machines back.
     """
 
     about: Literal[
@@ -100,6 +101,7 @@ class CautionOut(Answer):
         "capacity_block",
         "unmeasured",
         "published_speed",
+        "spot",
     ]
     workload: str
     offer: str

@@ -1,5 +1,9 @@
 """What a buyer should know before signing, of lines made by hand."""
 
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
 from catalog.read import read_catalog
 from service.recommendations.cautions import cautions
 from service.recommendations.from_rows import llm_from_row
@@ -9,11 +13,11 @@ from tests.service.bodies import RECOMMENDATION
 from tests.service.deployments.plans import AWS, line
 
 
-def about(plan: list[PlanLineOut]) -> list[tuple[str, str]]:
+def about(plan: list[PlanLineOut], offers: Sequence[Any] = ()) -> list[tuple[str, str]]:
     asked = RecommendationIn.model_validate(RECOMMENDATION)
     shapes = {w.llm: llm_from_row(read_catalog().llms[w.llm].model_dump(mode="json")) for w in asked.workloads}
     named = [one.model_copy(update={"workload": asked.workloads[0].name}) for one in plan]
-    return [(caution.about, caution.detail) for caution in cautions(asked, named, [], {}, shapes)]
+    return [(caution.about, caution.detail) for caution in cautions(asked, named, offers, {}, shapes)]
 
 
 def test_a_capacity_block_is_no_month_of_rent() -> None:
@@ -21,6 +25,28 @@ def test_a_capacity_block_is_no_month_of_rent() -> None:
     found = dict(about([block]))
     assert "paid in advance" in found["capacity_block"]
     assert "capacity_block" not in dict(about([line("chat", AWS)]))
+
+
+def test_spot_machines_may_be_taken_back_and_that_is_said_first() -> None:
+    spot = line("chat", AWS).model_copy(update={"commitment": "spot", "nodes": 3})
+    found = about([spot, spot, line("chat", AWS)])
+    assert [kind for kind, _ in found].count("spot") == 1
+    kind, detail = found[0]
+    assert kind == "spot"
+    assert "these 3 machines back at any time" in detail
+    assert "spot" not in dict(about([line("chat", AWS)]))
+
+
+def test_of_spot_machines_it_says_what_they_cost_where_they_are_kept() -> None:
+    spot = line("chat", AWS).model_copy(update={"commitment": "spot", "nodes": 1})
+    kept = SimpleNamespace(
+        id="kept", provider=spot.provider, region=spot.region, node=SimpleNamespace(id=spot.node), commitment="on_demand",
+        usd_per_hour=12.5,
+    )  # fmt: skip
+    assert "this machine back" in dict(about([spot], [kept]))["spot"]
+    assert "on demand each is 12.50 USD an hour" in dict(about([spot], [kept]))["spot"]
+    elsewhere = SimpleNamespace(**(vars(kept) | {"region": "elsewhere"}))
+    assert "on demand" not in dict(about([spot], [elsewhere]))["spot"]
 
 
 def test_of_several_lines_it_says_which_may_miss_a_target() -> None:
