@@ -21,8 +21,7 @@ from service.corrections.snapshot import ROUTING, routing_constant
 from solver.corrections.applied import METRICS, quantile_spread, shrunk_factor
 from solver.corrections.evidence import Measurement, draw_error_fractions, log_ratio, predicted, predicted_with_steps
 from solver.corrections.fit import Fit, fit_constants, without
-from solver.prediction.estimate import sampled
-from solver.prediction.intervals import PredictedInterval
+from solver.prediction.intervals import PredictedInterval, sampled
 from solver.prediction.step_error import STEP_METRIC
 from solver.step.constants import ConstantPrior, Constants, owned, resolve_constants
 

@@ -10,7 +10,7 @@ from solver.capacity.factors import factor_of
 from solver.capacity.goal import Goal
 from solver.capacity.runs import Runs, TableMemo
 from solver.lengths import lognormal_lengths
-from solver.prediction.estimate import percentile_intervals
+from solver.prediction.intervals import percentile_intervals
 from solver.replay.latencies import Latencies, SteadyLane
 from solver.replay.long_run import (
     DRAW_SEEDS,
