@@ -187,10 +187,14 @@ class LlmShape:
     @property
     def model_class(self) -> str:
         """What models err alike in predictions with it."""
+        return "adapters" if self.adapters is not None and self.images is None else self.told_by
+
+    @property
+    def told_by(self) -> str:
+        """The class whose runs say how far predictions with it are off. Of adapters it is that of the model bare: loads that were measured
+        with them are off by hardly more. Of images it is their own, since an encoder's work between steps is another matter."""
         if self.images is not None:
             return "vision"
-        if self.adapters is not None:
-            return "adapters"
         return "embedding" if self.embeds else "moe" if self.is_moe else "dense"
 
     @property

@@ -11,6 +11,7 @@ from solver.candidates.space import SearchSpace
 from solver.corrections.applied import CorrectionSet, carried_over, correction_for, on_instance
 from solver.deployment.platforms import Platform
 from solver.layout import Layout
+from solver.llm_shape import LlmShape
 from solver.precision import Precision
 from solver.workload import Workload
 
@@ -22,9 +23,9 @@ UNMEASURED_SHARE = 0.5
 """Share of a constant's range an unmeasured prediction moves by: as in its interval (see solver.prediction.estimate)."""
 
 
-def upper_factor(platform: Platform, workload: Workload, current: CorrectionSet | None, model_class: str) -> float:
+def upper_factor(platform: Platform, workload: Workload, current: CorrectionSet | None, shape: LlmShape) -> float:
     """Factor on predicted times that 95 % of measured values stay below, on one platform."""
-    device = platform.device
+    device, model_class = platform.device, shape.told_by
     if current is not None:
         found = correction_for(
             current,
@@ -39,7 +40,7 @@ def upper_factor(platform: Platform, workload: Workload, current: CorrectionSet 
         )
         if device.partition is not None:
             found = on_instance(current, device, platform.engine, model_class)
-        if platform.disk_cache_bytes:
+        if platform.disk_cache_bytes or shape.adapters is not None:
             found = carried_over(current, device, platform.engine, found)
         if found is not None and found.spreads:
             return max(found.spreads[m][1] for m in TIME_METRICS if m in found.spreads)
@@ -58,8 +59,7 @@ def margins(workload: Workload, space: SearchSpace, current: CorrectionSet | Non
     if confidence <= 0.5:
         return {}
     exponent = NormalDist().inv_cdf(confidence) / NINE_OF_TEN_SCORE
-    model_class = space.shape.model_class
     return {
-        index: upper_factor(platform, workload, current, model_class) ** exponent
+        index: upper_factor(platform, workload, current, space.shape) ** exponent
         for index, platform in enumerate(space.platforms)
     }

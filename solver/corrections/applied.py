@@ -268,11 +268,11 @@ def with_followers(factors: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def configuration_correction(current: CorrectionSet | None, configuration: Configuration) -> Correction | None:
-    """The same for a configuration as the solver holds it; one that drafts, serves adapters, sees images or keeps
-    its cache on a disk was never measured."""
+    """The same for a configuration as the solver holds it. One that drafts, serves adapters, sees images or keeps its cache on a disk was
+    never measured: what was, its model bare, is carried over."""
     if current is None:
         return None
-    model_class = configuration.shape.model_class
+    model_class = configuration.shape.told_by
     found = correction_for(
         current,
         device=configuration.device.id,

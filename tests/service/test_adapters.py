@@ -1,10 +1,12 @@
 """Adapters over one base, over HTTP: estimated, planned, deployed, and refused where they cannot be."""
 
+import json
 from typing import Any, ClassVar
 
 import pytest
 from fastapi.testclient import TestClient
 
+from tests.bench.adapters_images import MEASURED, OTHER_HOST
 from tests.service.bodies import changed, estimated
 
 ESTIMATE: dict[str, Any] = {
@@ -183,3 +185,33 @@ class TestPlans:
         answer = client.post("/v1/recommendations", json=body)
         assert answer.status_code == 422 or answer.json()["outcome"] == "infeasible", answer.text
         assert "adapters" in answer.text or "engine" in answer.text
+
+
+class TestMeasuredLoads:
+    """Adapters were measured after all intervals had been fitted, on runs without any."""
+
+    def test_intervals_hold_what_was_measured_and_say_something(self, client: TestClient) -> None:
+        """They were as wide as for a class of models of which no run is known, and that twice over."""
+        files = (MEASURED, OTHER_HOST)
+        runs = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+        inside: dict[str, list[bool]] = {"ttft_ms": [], "tpot_ms": []}
+        for run in runs:
+            if not run.get("adapters") or not run.get("output"):
+                continue
+            load = {"kind": "closed", "concurrency": run["concurrency"], "requests": run["requests"]}
+            found = estimated(client, self.body(run) | {"load": load})
+            assert found["basis"] == "borrowed"
+            for metric, held in inside.items():
+                interval = found[metric]["mean"]
+                held.append(interval["low"] <= run[metric] <= interval["high"])
+                assert interval["high"] < 4.0 * interval["low"], (run["id"], metric, interval)
+        for held in inside.values():
+            assert len(held) >= 8
+            assert sum(held) >= 0.85 * len(held), inside
+
+    @staticmethod
+    def body(run: dict[str, Any]) -> dict[str, Any]:
+        adapters = {"count": run["adapters"], "rank": run["rank"], "zipf_exponent": run["zipf"]}
+        adapters["slots"] = min(run["slots"], run["adapters"])
+        lengths = {f"{kind}_tokens": {"distribution": "fixed", "tokens": run[kind]} for kind in ("prompt", "output")}
+        return {"llm": run["llm"], "device": "h100-sxm", "traffic": lengths, "adapters": adapters}
