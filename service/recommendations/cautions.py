@@ -136,11 +136,27 @@ def _unmeasured(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[
         if not line.serves_requests_per_s or line.basis not in UNMEASURED or key in said:
             continue
         said.add(key)
-        detail = (
-            f"no run of {line.engine} on {line.device} has been measured: {UNMEASURED[line.basis]}. Measure one node before you sign "
-            "for the others"
+        beside = _served_beside(workload)
+        known = (
+            f"no run of {line.engine} on {line.device} with {beside} is behind this: its speed is physics, corrected by runs without, "
+            "on that device or a sibling"
+            if beside and line.basis == "borrowed"
+            else f"no run of {line.engine} on {line.device} has been measured: {UNMEASURED[line.basis]}"
         )
+        detail = f"{known}. Measure one node before you sign for the others"
         yield CautionOut(about="unmeasured", workload=workload.name, offer=line.offer, detail=detail)
+
+
+def _served_beside(workload: WorkloadIn) -> str:
+    """What a replica serves or does that runs behind corrections did not, in words; empty where that is nothing."""
+    traffic = workload.traffic
+    stated = {
+        "adapters": workload.adapters is not None,
+        "drafts": workload.drafting is not None,
+        "images, video or audio": traffic is not None and bool(traffic.images or traffic.video or traffic.audio),
+        "grammars": traffic is not None and traffic.structured_fraction > 0.0,
+    }
+    return ", ".join(name for name, asked in stated.items() if asked)
 
 
 def _extended(workload: WorkloadIn, lines: Sequence[PlanLineOut], shape: LlmShape) -> Iterator[CautionOut]:

@@ -1,5 +1,6 @@
 """What a buyer should know before signing, of lines made by hand."""
 
+import copy
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +14,12 @@ from tests.service.bodies import RECOMMENDATION
 from tests.service.deployments.plans import AWS, line
 
 
-def about(plan: list[PlanLineOut], offers: Sequence[Any] = ()) -> list[tuple[str, str]]:
-    asked = RecommendationIn.model_validate(RECOMMENDATION)
+def about(
+    plan: list[PlanLineOut], offers: Sequence[Any] = (), stated: dict[str, Any] | None = None
+) -> list[tuple[str, str]]:
+    body = copy.deepcopy(RECOMMENDATION)
+    body["workloads"][0] |= stated or {}
+    asked = RecommendationIn.model_validate(body)
     shapes = {w.llm: llm_from_row(read_catalog().llms[w.llm].model_dump(mode="json")) for w in asked.workloads}
     named = [one.model_copy(update={"workload": asked.workloads[0].name}) for one in plan]
     return [(caution.about, caution.detail) for caution in cautions(asked, named, offers, {}, shapes)]
@@ -72,3 +77,11 @@ def test_a_device_that_nobody_measured_is_said_to_be_one() -> None:
         assert chat.device in said[0]
     for basis in ("measured", "corrected"):
         assert "unmeasured" not in dict(about([chat.model_copy(update={"basis": basis})]))
+
+
+def test_a_device_that_was_measured_without_adapters_is_not_said_never_to_have_been() -> None:
+    borrowed = line("chat", AWS).model_copy(update={"basis": "borrowed"})
+    said = dict(about([borrowed], stated={"adapters": {"count": 2, "rank": 16}}))["unmeasured"]
+    assert "with adapters is behind this" in said
+    assert "has been measured" not in said
+    assert "has been measured" in dict(about([borrowed]))["unmeasured"]
