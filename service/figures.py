@@ -13,6 +13,15 @@ def readable(value: float, digits: int = 3) -> str:
     return f"{rounded:,.0f}" if abs(rounded) >= 10 ** (digits - 1) else f"{rounded:.{digits}g}"
 
 
+def unrounded(value: float) -> str:
+    """A figure that somebody stated, as stated.
+
+    >>> unrounded(60_000.0), unrounded(0.05), unrounded(12.3456)
+    ('60000', '0.05', '12.3456')
+    """
+    return f"{value:.12g}"
+
+
 def rounded_down(value: float) -> str:
     """Three digits, never more than the value: what is said to be possible is.
 

@@ -1,6 +1,6 @@
 """Lines of a plan as a buyer reads them: what to rent, what runs on it, how fast it is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.markup import escape
@@ -14,15 +14,17 @@ ALL_OF_IT = 0.9995
 """Shares are rounded to whole per cent, which must not make all of a small remainder."""
 
 
-def plan_table(plan: list[dict[str, Any]]) -> Table:
-    """One block a line of the plan, narrow enough for 80 columns."""
+def plan_table(plan: list[dict[str, Any]], workloads: Sequence[Answer]) -> Table:
+    """One block a line of the plan, narrow enough for 80 columns. workloads: as asked, whose targets say which times are shown."""
     table = Table(show_lines=True)
     own = [is_own(line.get("source")) for line in plan]
     table.add_column("own" if own and all(own) else "rent or own" if any(own) else "rent", overflow="fold", ratio=5)
     table.add_column("run on it", overflow="fold", ratio=4)
     table.add_column("p95 (90 % interval)", overflow="fold", ratio=4)
     table.add_column("USD/h", justify="right", no_wrap=True)
+    to_the_end = {one["name"] for one in workloads if _limits_whole_requests(one)}
     for line in plan:
+        is_limited = line["workload"] in to_the_end
         table.add_row(
             f"[bold]{line['nodes']} × {escape(line['node'])}[/bold]\n{escape(line['region'])}, {line['commitment'].replace('_', ' ')}",
             f"[bold]{escape(line['workload'])}[/bold]{role_text(line)}, {line['serves_requests_per_s']:.3g} req/s\n"
@@ -31,7 +33,9 @@ def plan_table(plan: list[dict[str, Any]]) -> Table:
             f"{100 * line['utilisation_fraction']:.0f} % of capacity used\n{escape(line['engine'])}"
             f"{drafting_text(line)}{host_cache_text(line)}"
             + "".join(f"\n{class_text(one)}" for one in line.get("classes", ())),
-            _by_class(line["classes"]) if line.get("classes") else _predicted(line["predicted"]),
+            _by_class(line["classes"], is_limited)
+            if line.get("classes")
+            else _predicted(line["predicted"], is_limited),
             f"{float(line['usd_per_hour']):,.2f}",
         )
     return table
@@ -132,8 +136,16 @@ def class_text(one: Answer) -> str:
     return f"{escape(one['traffic_class'])}: {share}, {one['serves_requests_per_s']:.3g} req/s"
 
 
-def _by_class(classes: list[dict[str, Any]]) -> str:
-    return "\n".join(f"[bold]{escape(one['traffic_class'])}[/bold]\n{_predicted(one['predicted'])}" for one in classes)
+def _limits_whole_requests(workload: Answer) -> bool:
+    """Has it, or one of its traffic classes, a target to the last token?"""
+    every = [workload, *(workload.get("traffic_classes") or ())]
+    return any((one.get("targets") or {}).get("e2e_ms") for one in every)
+
+
+def _by_class(classes: list[dict[str, Any]], is_limited: bool) -> str:
+    return "\n".join(
+        f"[bold]{escape(one['traffic_class'])}[/bold]\n{_predicted(one['predicted'], is_limited)}" for one in classes
+    )
 
 
 def role_text(line: Answer) -> str:
@@ -145,21 +157,19 @@ def role_text(line: Answer) -> str:
     return "" if role == "aggregated" else f" {role}"
 
 
-def _predicted(predicted: Answer | None) -> str:
+def _predicted(predicted: Answer | None, is_limited: bool) -> str:
+    """is_limited: whole requests have a target, so that a plan shows what it was held to."""
     if predicted is None:
         return "stands by"
     hits = predicted.get("prefix_hit_fraction")
-    shown = [("first answer token", "ttfat_ms", "ms")] if predicted.get("ttfat_ms") else []
+    shown = [("TTFT", "ttft_ms")]
+    shown += [("first answer token", "ttfat_ms")] if predicted.get("ttfat_ms") else []
+    shown += [("TPOT", "tpot_ms")] if predicted["tpot_ms"]["p95"]["high"] > 0.0 else []  # none after the only token
+    shown += [("E2E", "e2e_ms")] if is_limited else []
     found = [] if hits is None else [f"{100 * hits:.0f} % of prompts found in cache"]
     if (predicted.get("routed_over") or 1) > 1:
         found.append(f"turns over {predicted['routed_over']} replicas")
-    return "\n".join(
-        [
-            f"{name} {interval(predicted[field]['p95'])} {unit}"
-            for name, field, unit in (("TTFT", "ttft_ms", "ms"), *shown, ("TPOT", "tpot_ms", "ms"))
-        ]
-        + found
-    )
+    return "\n".join([f"{name} {interval(predicted[field]['p95'])} ms" for name, field in shown] + found)
 
 
 def interval(value: Answer) -> str:

@@ -38,7 +38,7 @@ def show_recommendation(answer: Answer, console: Console, fetch_offer: FetchOffe
     if answer.get("published_lines"):
         console.print(published_table(answer["published_lines"]))
     if answer["plan"]:
-        console.print(plan_table(answer["plan"]))
+        console.print(plan_table(answer["plan"], answer["request"]["workloads"]))
         _show_splits(answer, console)
         _show_basis(answer, console)
         _show_untargeted(answer, console)

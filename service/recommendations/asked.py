@@ -3,20 +3,24 @@
 from collections.abc import Mapping
 from typing import Any
 
+from service.figures import unrounded
+
 
 def asked_for(workload: Mapping[str, Any]) -> str:
     """A stored workload's traffic and targets, as a list tells one request from another.
 
     >>> asked_for({"traffic": {"requests_per_s": 20.0}, "targets": {"ttft_ms": {"p95": 800.0}, "tpot_ms": {}}})
     '20 requests/s, TTFT p95 ≤ 800 ms'
+    >>> asked_for({"traffic": {"requests_per_s": 25_000.0}, "targets": {"e2e_ms": {"p95": 120_000.0}}})
+    '25000 requests/s, E2E p95 ≤ 120000 ms'
     """
     traffic, classes = workload.get("traffic"), workload.get("traffic_classes")
     rate = f"{len(classes or ())} traffic classes"
     if traffic:
         amount = traffic["requests_per_s"]
-        rate = "as many requests as fit" if amount is None else f"{amount:.4g} requests/s"
+        rate = "as many requests as fit" if amount is None else f"{unrounded(amount)} requests/s"
     bounds = [
-        f"{metric.removesuffix('_ms').upper()} {percentile} ≤ {limit:.4g} ms"
+        f"{metric.removesuffix('_ms').upper()} {percentile} ≤ {unrounded(limit)} ms"
         for metric, by_percentile in workload["targets"].items()
         if metric.endswith("_ms")
         for percentile, limit in by_percentile.items()
@@ -31,10 +35,24 @@ def asked_in_full(workload: Mapping[str, Any]) -> str:
     >>> traffic = {"requests_per_s": 2.0, "prompt_tokens": {"distribution": "fixed", "tokens": 512}, "output_tokens": output}
     >>> asked_in_full({"llm": "qwen3-8b", "traffic": traffic, "targets": {"ttft_ms": {"p95": 800.0}}})
     'qwen3-8b, prompts of 512 tokens, replies of 300 (p95 900), 2 requests/s, TTFT p95 ≤ 800 ms'
+    >>> thinking = traffic | {"thinking_tokens": {"distribution": "fixed", "tokens": 2000}}
+    >>> asked_in_full({"llm": "qwen3-8b", "traffic": thinking, "adapters": {"count": 20, "slots": 8}, "targets": {}})
+    'qwen3-8b with 20 adapters, prompts of 512 tokens, 2,000 hidden tokens before replies of 300 (p95 900), 2 requests/s'
     """
     traffic = workload.get("traffic")
-    lengths = [_asked_of(traffic), f"replies of {_lengths(traffic['output_tokens'])}"] if traffic else []
-    return ", ".join([workload["llm"], *lengths, asked_for(workload)])
+    lengths = [_asked_of(traffic), _answered_with(traffic)] if traffic else []
+    return ", ".join([workload["llm"] + _with_adapters(workload), *lengths, asked_for(workload)])
+
+
+def _answered_with(traffic: Mapping[str, Any]) -> str:
+    """Replies, and what is generated before them unseen, which takes as long and costs as much a token."""
+    hidden, replies = traffic.get("thinking_tokens"), f"replies of {_lengths(traffic['output_tokens'])}"
+    return f"{_lengths(hidden, ' hidden tokens')} before {replies}" if hidden else replies
+
+
+def _with_adapters(workload: Mapping[str, Any]) -> str:
+    adapters = workload.get("adapters")
+    return f" with {adapters['count']:,} adapter{'' if adapters['count'] == 1 else 's'}" if adapters else ""
 
 
 def _asked_of(traffic: Mapping[str, Any]) -> str:

@@ -62,11 +62,13 @@ def published_cautions(lines: Iterable[PublishedLineOut]) -> list[CautionOut]:
 def _spot(workload: WorkloadIn, lines: Sequence[PlanLineOut], offers: Sequence[Offer]) -> Iterator[CautionOut]:
     """Machines that their seller may take back: once an offer, with what the same machine costs there where it may not."""
     price = {(o.provider, o.region, o.node.id): o.usd_per_hour for o in offers if o.commitment == "on_demand"}
-    for line in {line.offer: line for line in lines if line.commitment == "spot"}.values():
+    spot = [line for line in lines if line.commitment == "spot"]
+    for line in _one_an_offer(spot):
+        nodes = sum(one.nodes for one in spot if one.offer == line.offer)
         kept = price.get((line.provider, line.region, line.node))
         kept_usd = "" if kept is None else f"; on demand each is {kept:.2f} USD an hour"
         detail = (
-            f"{line.provider} may take {'this machine' if line.nodes == 1 else f'these {line.nodes} machines'} back at any time, all at "
+            f"{line.provider} may take {'this machine' if nodes == 1 else f'these {nodes} machines'} back at any time, all at "
             f"once too, and may have none to give: the plan counts on them as if that never happened{kept_usd}. "
             "limits.max_spot_fraction bounds their share"
         )
@@ -225,15 +227,20 @@ def _mean_hits(lines: Sequence[PlanLineOut]) -> float:
     return math.fsum(rate * share for rate, share in hits) / max(math.fsum(rate for rate, _ in hits), 1e-12)
 
 
+def _one_an_offer(lines: Sequence[PlanLineOut]) -> Iterable[PlanLineOut]:
+    """The first line of each offer: what holds of an offer is said once, however many layouts run on it."""
+    return {line.offer: line for line in reversed(lines)}.values()
+
+
 def _old_prices(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:
-    for line in lines:
+    for line in _one_an_offer(lines):
         if line.source is not None and line.source.ask_for_quote:
             detail = f"the price was stated {line.source.price_age_days} days ago: ask {line.provider} for a quote"
             yield CautionOut(about="old_price", workload=workload.name, offer=line.offer, detail=detail)
 
 
 def _blocks(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:
-    for line in lines:
+    for line in _one_an_offer(lines):
         if line.commitment == "capacity_block":
             detail = (
                 "a capacity block is booked for certain days and paid in advance: what a month costs holds only while blocks "

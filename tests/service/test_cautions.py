@@ -8,7 +8,7 @@ from typing import Any
 from catalog.read import read_catalog
 from service.recommendations.cautions import cautions
 from service.recommendations.from_rows import llm_from_row
-from service.wire.plan_lines import PlanLineOut
+from service.wire.plan_lines import LineSourceOut, PlanLineOut
 from service.wire.recommendations import RecommendationIn
 from tests.service.bodies import RECOMMENDATION
 from tests.service.deployments.plans import AWS, line
@@ -38,7 +38,7 @@ def test_spot_machines_may_be_taken_back_and_that_is_said_first() -> None:
     assert [kind for kind, _ in found].count("spot") == 1
     kind, detail = found[0]
     assert kind == "spot"
-    assert "these 3 machines back at any time" in detail
+    assert "these 6 machines back at any time" in detail, "three of each layout"
     assert "spot" not in dict(about([line("chat", AWS)]))
 
 
@@ -85,3 +85,22 @@ def test_a_device_that_was_measured_without_adapters_is_not_said_never_to_have_b
     assert "with adapters is behind this" in said
     assert "has been measured" not in said
     assert "has been measured" in dict(about([borrowed]))["unmeasured"]
+
+
+def test_spot_machines_of_all_layouts_are_counted() -> None:
+    spot = line("chat", AWS).model_copy(update={"commitment": "spot"})
+    two, one = (spot.model_copy(update={"nodes": nodes}) for nodes in (2, 1))
+    assert "these 3 machines" in dict(about([two, one]))["spot"]
+
+
+def test_what_holds_of_an_offer_is_said_once_of_all_its_layouts() -> None:
+    chat = line("chat", AWS)
+    old = LineSourceOut(
+        provider_class=None, device_class=None, named_place=True, price_confidence="high", price_age_days=308, ask_for_quote=True, own=False
+    )  # fmt: skip
+    for update in ({"source": old}, {"commitment": "spot"}, {"commitment": "capacity_block"}):
+        one = chat.model_copy(update=update)
+        other = one.model_copy(update={"offer": f"{one.offer}:elsewhere"})
+        (kind,) = {kind for kind, _ in about([one])} - {kind for kind, _ in about([chat])}
+        assert [said for said, _ in about([one, one])].count(kind) == 1
+        assert [said for said, _ in about([one, other])].count(kind) == 2, "two offers are asked about twice"
