@@ -2,7 +2,8 @@
 
 Replicas of several layouts under requests of equal and of spread lengths: what a crowd completes, what a replica is said to sustain
 with a loose target and without one, and whether an open load of that rate is still served after as many requests as
-``--requests``: its first tokens in the last fifth of the run then come about as early as before.
+``--requests``: its first tokens in the last fifth of the run then come about as early as before. ``--held-out``: replicas, lengths
+and arrivals that nothing was fitted or chosen by.
 """
 
 import argparse
@@ -60,9 +61,32 @@ def replicas() -> dict[str, Configuration]:
     }
 
 
-def holds_on(of: Configuration, traffic: Traffic, requests_per_s: float, requests: int) -> bool:
+HELD_OUT_TRAFFICS = {
+    "1,500 → 100": Traffic(fixed_lengths(1_500), fixed_lengths(100)),
+    "300 → 2": Traffic(fixed_lengths(300), fixed_lengths(2)),
+    "100 → 50": Traffic(fixed_lengths(100), fixed_lengths(50)),
+    "2,000 → 600": Traffic(fixed_lengths(2_000), fixed_lengths(600)),
+    "500 → 270 to 330": Traffic(fixed_lengths(500), uniform_lengths(270, 330)),
+}
+SEEDS, HELD_OUT_SEEDS = (5,), (11, 23)
+"""Of the long run's arrivals: a rate holds on that does with each."""
+
+
+def held_out_replicas() -> dict[str, Configuration]:
+    dense, mixture = shape("llama-3.1-8b"), shape("qwen3-30b-a3b")
+    fp8 = Precision("fp8", "fp8")
+    return {
+        "8B, H100, 64 seats": configuration(dense, engine=EngineSettings(max_sequences=64)),
+        "8B, L40S, PP 2": configuration(dense, "l40s", Layout(1, 2)),
+        "70B, H100, TP 2, PP 4": configuration(shape("llama-3.1-70b"), "h100-sxm", Layout(2, 4)),
+        "30B-A3B, H100": configuration(mixture, "h100-sxm", Layout(), fp8, engine=EngineSettings(max_sequences=256)),
+        "30B-A3B, H200, PP 2": configuration(mixture, "h200-sxm", Layout(1, 2), fp8),
+    }
+
+
+def holds_on(of: Configuration, traffic: Traffic, requests_per_s: float, requests: int, seed: int = SEEDS[0]) -> bool:
     """Is an open load still served after so many requests a lane? One draw, from an empty replica."""
-    prompts, outputs, arrivals_s = sampled_requests(traffic, requests, 5)
+    prompts, outputs, arrivals_s = sampled_requests(traffic, requests, seed)
     schedule = of.schedule(traffic.shared_prefix_fraction)
     schedule = replace(schedule, contending_lanes=of.layout.pipeline_parallel - 1)
     per_lane = requests_per_s / of.lanes
@@ -82,30 +106,40 @@ class Claim:
     holds: dict[str, bool]
 
 
-def claims(requests: int) -> Iterator[Claim]:
-    for (name, of), (lengths, traffic) in product(replicas().items(), TRAFFICS.items()):
+def claims(requests: int, ease: float, *, is_held_out: bool = False) -> Iterator[Claim]:
+    """ease: of each rate, the share that is offered."""
+    machines, traffics, seeds = (
+        (held_out_replicas(), HELD_OUT_TRAFFICS, HELD_OUT_SEEDS) if is_held_out else (replicas(), TRAFFICS, SEEDS)
+    )
+    for (name, of), (lengths, traffic) in product(machines.items(), traffics.items()):
         crowd = capacity_requests_per_s(of, of.tables(), traffic)
         sustained, holds = {}, {}
         for goal, asked in GOALS.items():
             runs = Runs((0, True), of, traffic, TableMemo())
             found = CandidateReplica(runs, asked, ANCHOR * crowd, ANCHOR * crowd).bracket(is_settled).holds
             sustained[goal] = found
-            holds[goal] = found <= 0.0 or holds_on(of, traffic, EASE * found, requests)
+            holds[goal] = found <= 0.0 or all(holds_on(of, traffic, ease * found, requests, seed) for seed in seeds)
         yield Claim(name, lengths, crowd, sustained, holds)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.long_capacities", description=__doc__)
     parser.add_argument("--requests", type=int, default=60_000, help="of a long run, each lane (default 60,000)")
+    parser.add_argument("--ease", type=float, default=EASE, help=f"share of each rate that is offered (default {EASE})")
+    parser.add_argument(
+        "--held-out", action="store_true", help="replicas, lengths and arrivals that nothing was chosen by"
+    )
     options = parser.parse_args()
     table = Table("replica", "prompt → reply", "a crowd completes", *(f"target {goal}" for goal in GOALS))
-    found = list(claims(options.requests))
+    found = list(claims(options.requests, options.ease, is_held_out=options.held_out))
     for one in found:
         each = (f"{one.sustained[goal]:.2f}{'' if one.holds[goal] else ', does not hold on'}" for goal in GOALS)
         table.add_row(one.replica, one.traffic, f"{one.crowd:.2f}", *each)
     Console(width=140).print(table)
     wrong = sum(not held for one in found for held in one.holds.values())
-    print(f"{len(found) * len(GOALS)} rates in requests per second, tried at {EASE:.0%}: {wrong} do not hold on")
+    print(
+        f"{len(found) * len(GOALS)} rates in requests per second, tried at {options.ease:.0%}: {wrong} do not hold on"
+    )
 
 
 if __name__ == "__main__":
