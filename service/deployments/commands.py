@@ -3,6 +3,7 @@
 from functools import partial
 
 from service.deployments.collect import made_of_each
+from service.deployments.disk_cache import TRIMMER, trim_words, trimmer
 from service.deployments.engines import LAUNCHERS
 from service.deployments.files import Files, engine_notes
 from service.deployments.launch import PORT, Launch, Where, require_one_pool
@@ -30,6 +31,8 @@ def engine_scripts(plan: DeploymentPlan, target: str, engine: str, version: str 
             files.note(f"model of {kind.name}", f"requests name it {kind.model.hugging_face_id}: it has no other name")
         for about, text in engine_notes(kind, ranks[0]):
             files.note(about, text)
+    if any(engine == kind.line.engine and trim_words(kind) for kind in plan.kinds):
+        files.add(TRIMMER, trimmer())
     files.note("PORT", f"where the server listens; {PORT} unless set")
     for kind in plan.kinds:
         if _shares_a_machine(kind):
@@ -78,6 +81,8 @@ def _script(plan: DeploymentPlan, kind: ReplicaKind, launch: Launch, rank: int |
     if line.partition is not None:
         lines += [shell_comment(command) for command in ("once a device:", *line.partition.launch[:3])]
         lines.append(': "${CUDA_VISIBLE_DEVICES:?the MIG-… id of an instance}"')
+    if launch.engine == kind.line.engine and (options := trim_words(kind)):
+        lines.append(f'python3 "$(dirname "$0")/{TRIMMER}" {shell_command(options)} --pid $$ &')
     return "\n".join([*lines, "exec " + shell_command(launch.words)]) + "\n"
 
 

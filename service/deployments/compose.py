@@ -3,12 +3,12 @@
 from typing import Any
 
 from service.deployments.collect import made_of_each
-from service.deployments.disk_cache import HOST_FOLDER, folder
+from service.deployments.disk_cache import HOST_FOLDER, TRIMMER, folder, trim_words, trimmer
 from service.deployments.engines import image_of, planned_launch
 from service.deployments.files import Files, engine_notes
 from service.deployments.launch import PORT, Where, require_one_pool
 from service.deployments.placement import Host, Placed, place
-from service.deployments.plan import DeploymentPlan
+from service.deployments.plan import DeploymentPlan, ReplicaKind
 from service.deployments.refusals import PartError, TargetCannotExpressError
 from service.deployments.words import compose_words, yaml_documents
 
@@ -36,6 +36,8 @@ def compose_files(plan: DeploymentPlan, version: str | None) -> Files:
         files.note(
             path, f"for {len(group)} host{'s' if len(group) > 1 else ''} of offer {group[0].offer}: start it on each"
         )
+    if any(trim_words(placed.kind) for host in hosts for placed in host.placed):
+        files.add(TRIMMER, trimmer())
     spares = sum(not host.placed for host in hosts)
     if spares:
         files.note("spares", f"{spares} hosts of the plan stand by without replicas")
@@ -47,7 +49,21 @@ def _host_file(host: Host, version: str | None, files: Files) -> str:
     services: dict[str, Any] = {}
     for number, placed in enumerate(host.placed):
         services[f"{placed.kind.name}-{number + 1}"] = _service(placed, PORT + number, version, files)
+    trimmed = next((placed.kind for placed in host.placed if trim_words(placed.kind)), None)
+    if trimmed is not None:
+        services["kv-cache-trim"] = _trimmer(trimmed, version)
     return yaml_documents([{"services": services, "volumes": {CACHE_VOLUME: {}}}])
+
+
+def _trimmer(kind: ReplicaKind, version: str | None) -> dict[str, Any]:
+    """Beside the engines of a host, whose folder they share: keeps it below its size, with the Python of their image."""
+    return {
+        "image": image_of(kind, planned_launch(kind, version, Where())),
+        "entrypoint": [],
+        "command": compose_words(["python3", f"/{TRIMMER}", *trim_words(kind)]),
+        "volumes": [f"./{TRIMMER}:/{TRIMMER}:ro", f"{HOST_FOLDER}:{folder(kind)}"],
+        "restart": "unless-stopped",
+    }
 
 
 def _service(placed: Placed, port: int, version: str | None, files: Files) -> dict[str, Any]:

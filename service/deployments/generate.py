@@ -19,7 +19,7 @@ from service.deployments.skypilot import skypilot_files
 from service.deployments.words import shell_command
 from service.wire.deployments import DeploymentOut
 
-GENERATOR_VERSION = "3"
+GENERATOR_VERSION = "4"
 """Goes up when the same plan gives other bytes."""
 
 Generator = Callable[[DeploymentPlan, str | None], Files]

@@ -5,7 +5,7 @@ from typing import Any
 
 from service.deployments.affinity import LONGEST_CLIENT_AFFINITY_S, is_hashed, pods_name
 from service.deployments.collect import made_of_each
-from service.deployments.disk_cache import HOST_FOLDER, folder
+from service.deployments.disk_cache import HOST_FOLDER, folder, trim_words, trimmer
 from service.deployments.engines import image_of, planned_launch
 from service.deployments.files import Files, engine_notes
 from service.deployments.launch import PORT, Launch, Where, require_one_pool
@@ -149,6 +149,16 @@ def _pod(kind: ReplicaKind, launch: Launch, files: Files, *, serves: bool, devic
     if folder(kind):
         container["volumeMounts"].append({"name": "kv-cache", "mountPath": folder(kind)})
         volumes.append({"name": "kv-cache", "hostPath": {"path": HOST_FOLDER, "type": "DirectoryOrCreate"}})
+    beside: list[dict[str, Any]] = []
+    if options := trim_words(kind):
+        beside.append(
+            {
+                "name": "kv-cache-trim",
+                "image": image_of(kind, launch),
+                "command": kubernetes_words(["python3", "-c", trimmer(), *options]),
+                "volumeMounts": [{"name": "kv-cache", "mountPath": folder(kind)}],
+            }
+        )
     if serves:
         health = {"httpGet": {"path": "/health", "port": "http"}, "periodSeconds": CHECK_SECONDS}
         container["ports"] = [{"name": "http", "containerPort": PORT}]
@@ -158,7 +168,7 @@ def _pod(kind: ReplicaKind, launch: Launch, files: Files, *, serves: bool, devic
         "metadata": {"labels": labels},
         "spec": {
             "nodeSelector": node_selector(kind, files),
-            "containers": [container],
+            "containers": [container, *beside],
             "volumes": volumes,
         },
     }

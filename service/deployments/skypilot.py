@@ -3,6 +3,7 @@
 from typing import Any
 
 from service.deployments.collect import made_of_each
+from service.deployments.disk_cache import require_no_disk_cache
 from service.deployments.engines import image_of, planned_launch
 from service.deployments.files import Files, commitment_note, engine_notes
 from service.deployments.launch import PORT, Where, require_one_pool
@@ -37,6 +38,7 @@ def _task(kind: ReplicaKind, version: str | None, files: Files) -> dict[str, Any
     if line.partition is not None or kind.devices != kind.machine.devices:
         raise PartError(kind.part, "each replica of a SkyPilot service has an instance of its own; these share one")
     commitment_note(kind, files)
+    require_no_disk_cache(kind, "SkyPilot")
     launch = planned_launch(kind, version, Where())
     files.use(launch)
     for about, text in engine_notes(kind, launch):
