@@ -299,9 +299,10 @@ class Search:
         self.confirmations.simulations += self.brackets.simulations
         match self.stage:
             case SearchStage.HELD:
+                own = self.result is not self.least_known  # another problem's plan names that one's deployments
                 if self.result.outcome is Outcome.FEASIBLE:  # an earlier round may have shown more
                     self.result = with_bound(self.result, self.bound, self.planning.gap_fraction)
-                if settles and self.result is not self.least_known:
+                if settles and own:
                     self.current = with_settled_capacities(
                         self.current, self.result, self.capacities, self.watch.in_time
                     )

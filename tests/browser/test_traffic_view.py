@@ -114,7 +114,7 @@ def test_a_session_half_stated_is_refused_at_its_field(page: Page) -> None:
 
 
 def test_adapters_of_an_estimate_are_asked_for_and_shown(page: Page) -> None:
-    page.goto("/#/estimate")
+    page.goto("/#/estimate?rate=1")
     page.get_by_label("Language model").fill("llama-3.1-8b")
     page.get_by_label("Device", exact=True).fill("h100-sxm")
     page.get_by_label("Tensor parallel").fill("1")
