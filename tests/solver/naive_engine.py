@@ -189,15 +189,15 @@ class NaiveEngine:
         s = self.s
         if self.closed_to_new or (s.static_batching and self.running):
             return False
+        seated = len(self.running) + len(self.prefilling)
+        if seated >= s.max_sequences:
+            return False  # before anybody is looked at, so nobody is passed over
         for index, job in enumerate(self.line()):
             if self.lacks(job):
                 self.pass_over(index)
                 continue
             need = job.prompt - job.cached + job.produced
             hold = need if s.preempts else need + job.output
-            seated = len(self.running) + len(self.prefilling)
-            if seated >= s.max_sequences:
-                return False
             if seated and self.reserved() + hold + s.block_slack_tokens * (seated + 1) > s.kv_cache_tokens:
                 return False
             if not s.chunked_prefill and started and need > budget:

@@ -351,6 +351,7 @@ class NaiveSessions(NaiveEngine):
             self.bus_free_s = max(self.bus_free_s, self.now) + (found - on_device) * self.block * s.host_token_s
             job.there, job.stage = self.bus_free_s, "loading"
             self.pass_over(index)
+            self.shrink()
         return False
 
     def has_room(self, job: Turn) -> bool:
