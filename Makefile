@@ -57,6 +57,7 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python -m tests.bench.oracle
 	$(BIN)/python -m tests.bench.claims
 	$(BIN)/python -m tests.bench.partitions
+	$(BIN)/python -m tests.bench.lasting_queues
 	$(BIN)/python -m tests.bench.measured_mixes
 	$(BIN)/python -m tests.bench.tco_compare
 	$(BIN)/python -m tests.bench.tco_command

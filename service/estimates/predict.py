@@ -15,6 +15,7 @@ from service.recommendations.from_rows import (
     traffic_from_wire,
 )
 from service.recommendations.images import image_tokens, images_from_wire, present_images, with_images
+from service.recommendations.lasting_queue import lasting_queue_doubt, present_lasting_queue
 from service.recommendations.present import present_interval, present_percentiles, present_power
 from service.wire.estimates import (
     BottleneckOut,
@@ -29,6 +30,7 @@ from service.wire.estimates import (
     StepTermOut,
     UnsupportedOut,
 )
+from service.wire.lasting_queue import LastingQueueOut
 from service.wire.roles import DraftModelIn, SpeculativeOut
 from solver.corrections.applied import configuration_correction
 from solver.deployment.configuration import Configuration
@@ -255,6 +257,14 @@ def present_step(terms: tuple[Term, ...]) -> list[StepTermOut]:
     return [StepTermOut(term=t.name, ms=round(t.seconds * 1e3, 5)) for t in terms]
 
 
+def _cautions(asked: EstimateIn, deployed: Deployed, queue: LastingQueueOut | None) -> list[str]:
+    """What is to be known of a prediction and is not in its figures."""
+    doubts = [extension_doubt(deployed.configuration.shape, asked.engine.max_context_tokens or 0)]
+    if queue is not None and asked.load.kind == "open":
+        doubts.append(lasting_queue_doubt(queue, asked.load.requests_per_s, asked.engine.max_sequences))
+    return [doubt for doubt in doubts if doubt is not None]
+
+
 def present_estimate(
     asked: EstimateIn,
     deployed: Deployed,
@@ -267,7 +277,7 @@ def present_estimate(
 ) -> EstimatedOut:
     """A prediction on the wire: milliseconds, GiB, and every default echoed. deployed: the one that decodes."""
     power = present_power(found.power_w)
-    doubt = extension_doubt(deployed.configuration.shape, asked.engine.max_context_tokens or 0)
+    queue = present_lasting_queue(found.lasting_queue)
     return EstimatedOut(
         outcome="estimated",
         basis=found.basis,
@@ -291,11 +301,12 @@ def present_estimate(
         ),
         roofline=roofline,
         clipped_fraction=clipped_fraction,
-        cautions=[doubt] if doubt is not None else [],
+        cautions=_cautions(asked, deployed, queue),
         speculative=speculative,
         images=present_images(deployed.configuration),
         adapters=present_adapters(deployed.configuration, found.decoding_sequences),
         pools=pools,
+        lasting_queue=queue,
         partition=asked.partition,
         layout=asked.layout if asked.disaggregated is None else None,
         precision=asked.precision,

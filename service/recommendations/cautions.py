@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from service.figures import readable
+from service.recommendations.lasting_queue import lasting_queue_doubt
 from service.wire.plan_explained import CautionOut
 from service.wire.plan_lines import PlanLineOut, PublishedLineOut
 from service.wire.recommendations import RecommendationIn, WorkloadIn
@@ -32,7 +33,8 @@ def cautions(
     for workload in asked.workloads:
         lines = [line for line in plan if line.workload == workload.name]
         found += _spot(workload, lines, offers)
-        found += [*_losses(asked, workload, lines), *_near_targets(workload, lines), *_unmeasured(workload, lines)]
+        found += [*_losses(asked, workload, lines), *_near_targets(workload, lines), *_lasting_queues(workload, lines)]
+        found += _unmeasured(workload, lines)
         found += [*_drafting(workload, lines), *_sessions(workload, lines), *_host_cache(workload, lines)]
         found += [*_old_prices(workload, lines), *_dear_commitments(workload, lines, offers), *_blocks(workload, lines)]
         found += _extended(workload, lines, shapes[workload.llm])
@@ -128,6 +130,17 @@ def _near_targets(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterato
                     yield CautionOut(
                         about="interval_crosses_target", workload=workload.name, offer=line.offer, detail=detail
                     )
+
+
+def _lasting_queues(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:
+    """Replicas that are asked for more than they complete once requests wait."""
+    for line in lines:
+        queue = None if line.predicted is None else line.predicted.lasting_queue
+        if queue is not None and line.engine_settings is not None:
+            asked_requests_per_s = line.serves_requests_per_s / line.replicas
+            doubt = lasting_queue_doubt(queue, asked_requests_per_s, line.engine_settings.max_sequences)
+            detail = f"of a replica on {line.node}, {doubt}"
+            yield CautionOut(about="lasting_queue", workload=workload.name, offer=line.offer, detail=detail)
 
 
 def _unmeasured(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:

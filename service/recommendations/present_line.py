@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from service.recommendations.lasting_queue import present_lasting_queue
 from service.recommendations.money import usd
 from service.recommendations.partitions import present_partition
 from service.recommendations.present import present_interval, present_percentiles, present_power
@@ -112,4 +113,5 @@ def _predicted(found: Estimate, replicas: int) -> PredictedOut:
         ttfat_ms=None if found.time_to_first_answer_s is None else present_percentiles(found.time_to_first_answer_s),
         prefix_hit_fraction=found.prefix_hit_fraction,
         routed_over=found.routed_over,
+        lasting_queue=present_lasting_queue(found.lasting_queue),
     )

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from service.wire.adapters import ADAPTERS_ARE_AGGREGATED, ADAPTERS_DO_NOT_DRAFT, AdaptersIn, AdaptersOut
 from service.wire.deployment import LayoutIn, PrecisionIn
+from service.wire.lasting_queue import LastingQueueOut
 from service.wire.quantities import Answer, Basis, Interval, Name, Percentiles, Request, at_most
 from service.wire.roles import DisaggregatedIn, DraftingEngineIn, KvTransferOut, SpeculativeOut
 from service.wire.traffic import (
@@ -217,6 +218,8 @@ class EstimatedOut(Assumed):
     images: ImagesOut | None = None
     """Null where requests carry none."""
     pools: DisaggregatedOut | None = None
+    lasting_queue: LastingQueueOut | None = None
+    """Of an open load; null where a queue goes by itself once it has come up."""
 
 
 class DoesNotFitOut(Assumed):

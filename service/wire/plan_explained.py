@@ -82,7 +82,8 @@ class CautionOut(Answer):
     the stated rate is known. ``published_speed``: a line rests on speeds
     that others measured; tokens leave the house, and their seller limits the rate. ``sessions``: hits hold as far as turns are
     routed as was stated. ``extended_context``: requests may be longer than the context the model is published with.
-    ``spot``: the seller may take the machines back.
+    ``spot``: the seller may take the machines back. ``lasting_queue``: what is asked of replicas is more than they complete once
+    requests wait for seats.
     """
 
     about: Literal[
@@ -95,6 +96,7 @@ class CautionOut(Answer):
         "one_node",
         "no_spare",
         "interval_crosses_target",
+        "lasting_queue",
         "old_price",
         "commitment_dearer",
         "bought",

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from service.wire.deployment import LayoutIn, PrecisionIn
 from service.wire.devices import DeviceClass
+from service.wire.lasting_queue import LastingQueueOut
 from service.wire.offers import Confidence
 from service.wire.providers import ProviderClass
 from service.wire.quantities import (
@@ -39,6 +40,8 @@ class PredictedOut(Answer):
     """Null where requests are no turns of sessions."""
     routed_over: int | None = None
     """Null where requests are no turns of sessions."""
+    lasting_queue: LastingQueueOut | None = None
+    """Null where a queue goes by itself once it has come up."""
 
 
 class LinePartitionOut(Answer):

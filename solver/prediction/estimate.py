@@ -19,6 +19,7 @@ from solver.prediction.intervals import (
     sampled,
     whole_requests,
 )
+from solver.prediction.lasting_queue import LastingQueue, lasting_queue
 from solver.prediction.moved_constants import moved_constants
 from solver.prediction.spreads import moved_spreads, widened
 from solver.prediction.step_error import dilated, queued_spreads, step_spread
@@ -89,6 +90,8 @@ class Estimate:
     """Replicas among which turns of sessions were spread; 1: sessions stay where they began."""
     time_to_first_answer_s: dict[str, PredictedInterval] | None = None
     """To the first token that is shown, where some are hidden."""
+    lasting_queue: LastingQueue | None = None
+    """Of an open load: the queue that stays once it has come up; None where it goes."""
 
 
 def estimate(
@@ -116,7 +119,8 @@ def estimate(
         moved = slow, _shifted(configuration, traffic, load, tables_of, towards_slow=False, fallback=run.centre)
     elif correction is not None and load.kind == "open":
         moved = _with_step_error(configuration, tables, traffic, load, correction, fallback=run.centre)
-    return estimated(configuration, tables, traffic, load, run, moved, correction)
+    found = estimated(configuration, tables, traffic, load, run, moved, correction)
+    return replace(found, lasting_queue=lasting_queue(configuration, tables, traffic, load, tables_of))
 
 
 def without_probes(configuration: Configuration, correction: Correction | None) -> Configuration:

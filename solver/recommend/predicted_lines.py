@@ -6,18 +6,24 @@ from dataclasses import replace
 
 from solver.confirmation.exchanges import MOST_PARTNERS
 from solver.corrections.applied import configuration_correction, pool_correction
+from solver.deployment.configuration import Configuration
 from solver.deployment.kv_transfer import ServingPool
 from solver.errors import SaturatedError
+from solver.planning.placements import admitted_requests
 from solver.planning.types import PlanEntry, PlanningInput
 from solver.prediction.disaggregated import estimate_disaggregated
 from solver.prediction.estimate import Correction, Estimate, estimate
 from solver.prediction.intervals import PredictedInterval
+from solver.prediction.lasting_queue import lasting_queue
 from solver.prediction.streams import estimate_mixed
 from solver.replay.streams import RequestStream
 from solver.workload import Load, Traffic
 
 PREDICTION_REQUESTS = 500
 """Replayed for a line of replicas that prefill or decode only."""
+
+DRAWS_DIFFER_FRACTION = 0.02
+"""By which two predictions of one load may differ and nobody be said to wait longer."""
 
 
 def with_estimates(planning: PlanningInput, entries: Sequence[PlanEntry]) -> tuple[PlanEntry, ...]:
@@ -42,8 +48,50 @@ def _with_estimate(planning: PlanningInput, entry: PlanEntry, entries: Sequence[
     traffic = {one.name: one.traffic for one in workload.classes}
     kinds = list(dict.fromkeys(traffic[one.name] for one in entry.classes))
     if len(kinds) == 1:
-        return _of_all(entry, estimate(entry.configuration, kinds[0], Load("open", requests_per_s=rate), correction))
+        return _seated(entry, kinds[0], Load("open", requests_per_s=rate), correction)
     return _of_mix(entry, kinds, traffic, correction)
+
+
+def _seated(entry: PlanEntry, traffic: Traffic, load: Load, correction: Correction | None) -> PlanEntry:
+    """The prediction with all seats; with fewer where a queue would stay on all and goes with those, and nobody waits longer for it.
+
+    Raises SaturatedError where the load is above what either carries.
+    """
+    try:
+        found = estimate(entry.configuration, traffic, load, correction)
+        queue = found.lasting_queue
+    except SaturatedError:
+        # Between what a crowd completes and what holds on without a queue, a draw that looks like one decides.
+        tables = entry.configuration.tables()
+        queue = lasting_queue(entry.configuration, tables, traffic, load, Configuration.tables)
+        if queue is None or queue.settled_requests_per_s < load.requests_per_s:
+            raise
+        return _on_seats(entry, traffic, load, correction, queue.max_sequences)
+    if queue is None or queue.settled_requests_per_s < load.requests_per_s:
+        return _of_all(entry, found)
+    seated = _on_seats(entry, traffic, load, correction, queue.max_sequences)
+    assert seated.estimate is not None
+    return seated if _no_later(seated.estimate, found) else _of_all(entry, found)
+
+
+def _on_seats(
+    entry: PlanEntry, traffic: Traffic, load: Load, correction: Correction | None, max_sequences: int
+) -> PlanEntry:
+    """The line with engines that have so many seats."""
+    engine = replace(entry.configuration.engine, max_sequences=max_sequences)
+    seated = replace(entry.configuration, engine=engine)
+    found = estimate(seated, traffic, load, correction)
+    return _of_all(replace(entry, configuration=seated, max_concurrency=admitted_requests(seated)), found)
+
+
+def _no_later(one: Estimate, other: Estimate) -> bool:
+    """Does every time that targets may limit come as early, but for what draws of a load differ by?"""
+    limited = ("time_to_first_token_s", "time_per_output_token_s", "end_to_end_s")
+    return all(
+        getattr(one, metric)[name].expected <= theirs.expected * (1.0 + DRAWS_DIFFER_FRACTION)
+        for metric in limited
+        for name, theirs in getattr(other, metric).items()
+    )
 
 
 def _of_all(entry: PlanEntry, found: Estimate | None) -> PlanEntry:

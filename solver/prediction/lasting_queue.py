@@ -1,0 +1,60 @@
+"""Queues that stay: a replica that serves a load as it comes may complete less than that once all its seats are taken.
+
+A crowd on all seats may be slower than a smaller one: with a sequence on every seat any prompt takes a step beyond the captured
+graphs, and a cache that all of them fill evicts some, whose prompts are computed again. Then a load holds on for hours below what the
+crowd completes only as long as nothing makes the requests wait: after a burst, or while another replica is away, they go on to wait.
+Fewer seats mend it, since those who wait then wait outside.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from solver.deployment.configuration import Configuration
+from solver.replay.one_stream import capacity_requests_per_s
+from solver.step.tables import StepTables
+from solver.workload import Load, Traffic
+
+NEXT_SEATS = 0.875
+"""From one number of seats that is tried to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastingQueue:
+    """What a deployment completes once a queue has come up, which is less than it is asked for, in requests per second.
+
+    max_sequences: seats of a replica with which it then completes the most, its own among those that are tried;
+    settled_requests_per_s: what that is.
+    """
+
+    completed_requests_per_s: float
+    max_sequences: int
+    settled_requests_per_s: float
+
+
+def lasting_queue(
+    configuration: Configuration,
+    tables: StepTables,
+    traffic: Traffic,
+    load: Load,
+    tables_of: Callable[[Configuration], StepTables],
+) -> LastingQueue | None:
+    """The queue that a steady open load may not get rid of; None where it goes by itself, and for sessions, whose crowds find
+    other prefixes than they do.
+
+    Seats are tried downwards for as long as a crowd on them completes no less than half of the most that was found.
+    """
+    if load.kind != "open" or load.requests is not None or traffic.sessions is not None:
+        return None
+    crowded = capacity_requests_per_s(configuration, tables, traffic)
+    if crowded >= load.requests_per_s:
+        return None
+    engine = configuration.engine
+    best, most, completed = engine.max_sequences, crowded, crowded
+    seats = int(engine.max_sequences * NEXT_SEATS)
+    while seats >= 1 and completed >= most / 2.0:
+        fewer = replace(configuration, engine=replace(engine, max_sequences=seats))
+        completed = capacity_requests_per_s(fewer, tables_of(fewer), traffic)
+        if completed > most:
+            best, most = seats, completed
+        seats = int(seats * NEXT_SEATS)
+    return LastingQueue(crowded, best, most)

@@ -1,0 +1,79 @@
+"""Queues that stay, over HTTP: seats that let them go are chosen, and said where nobody chooses them."""
+
+import re
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+PROMPT = {"distribution": "lognormal", "mean": 50, "p95": 150}
+OUTPUT = {"distribution": "lognormal", "mean": 300, "p95": 900}
+STATED_SEATS = 512
+
+
+def asked(targets: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "workloads": [
+            {
+                "name": "chat", "llm": "qwen3-30b-a3b", "targets": targets,
+                "traffic": {"requests_per_s": 300, "prompt_tokens": PROMPT, "output_tokens": OUTPUT},
+            }
+        ],
+        "limits": {"devices": ["h100-sxm"], "commitments": ["on_demand"], "sourcing": "any"},
+        "alternatives": 0,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def answer(client: TestClient) -> dict[str, Any]:
+    response = client.post("/v1/recommendations", json=asked({"ttft_ms": {"p95": 3_000}}))
+    assert response.status_code == 201, response.text
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def estimate_of(client: TestClient, line: dict[str, Any], seats: int) -> dict[str, Any]:
+    one = {
+        "llm": "qwen3-30b-a3b", "device": line["device"], "node": line["node"], "layout": line["layout"],
+        "precision": line["precision"], "engine": line["engine_settings"] | {"max_sequences": seats},
+        "traffic": {"prompt_tokens": PROMPT, "output_tokens": OUTPUT},
+        "load": {"kind": "open", "requests_per_s": line["serves_requests_per_s"] / line["replicas"]},
+    }  # fmt: skip
+    response = client.post("/v1/estimates", json={"estimates": [one]})
+    assert response.status_code == 200, response.text
+    (found,) = response.json()["estimates"]
+    assert found["outcome"] == "estimated", found
+    return dict(found)
+
+
+def test_a_plan_has_seats_from_which_a_queue_goes(client: TestClient, answer: dict[str, Any]) -> None:
+    (line,) = answer["plan"]
+    seats = line["engine_settings"]["max_sequences"]
+    assert seats < STATED_SEATS
+    assert line["max_concurrency"] == seats * line["layout"]["data_parallel"]
+    assert line["predicted"]["lasting_queue"] is None
+    assert "lasting_queue" not in [caution["about"] for caution in answer["cautions"]]
+    found = estimate_of(client, line, seats)
+    assert found["lasting_queue"] is None
+    assert found["cautions"] == []
+    for metric in ("ttft_ms", "tpot_ms", "e2e_ms"):
+        assert found[metric]["p95"]["expected"] == pytest.approx(line["predicted"][metric]["p95"]["expected"], rel=0.01)
+
+
+def test_an_estimate_with_all_seats_says_that_a_queue_stays(client: TestClient, answer: dict[str, Any]) -> None:
+    (line,) = answer["plan"]
+    found = estimate_of(client, line, STATED_SEATS)
+    queue, seats = found["lasting_queue"], line["engine_settings"]["max_sequences"]
+    assert queue["max_sequences"] == seats
+    assert queue["completed_requests_per_s"] < 300.0 < queue["settled_requests_per_s"]
+    (caution,) = found["cautions"]
+    assert f"max_sequences {seats} in place of {STATED_SEATS}" in caution
+    assert "300 requests per second" in caution
+
+
+def test_files_start_engines_with_those_seats(client: TestClient, answer: dict[str, Any]) -> None:
+    response = client.get(f"/v1/recommendations/{answer['id']}/deployments", params={"target": "compose"})
+    assert response.status_code == 200, response.text
+    seats = answer["plan"][0]["engine_settings"]["max_sequences"]
+    files = " ".join(file["content"] for file in response.json()["files"])
+    assert re.search(rf"--max-num-seqs\W+{seats}\b", files), files
