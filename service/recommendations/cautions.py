@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from service.figures import readable
+from service.figures import readable, rounded_down
 from service.recommendations.lasting_queue import lasting_queue_doubt
 from service.wire.plan_explained import CautionOut
 from service.wire.plan_lines import PlanLineOut, PublishedLineOut
@@ -139,7 +139,11 @@ def _lasting_queues(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Itera
         if queue is not None and line.engine_settings is not None:
             asked_requests_per_s = line.serves_requests_per_s / line.replicas
             doubt = lasting_queue_doubt(queue, asked_requests_per_s, line.engine_settings.max_sequences)
-            detail = f"of a replica on {line.node}, {doubt}"
+            eased = line.utilisation_fraction * queue.completed_requests_per_s / asked_requests_per_s
+            less = (
+                f" (utilisation_limit_fraction {rounded_down(eased)})" if queue.prefix_hit_fraction is not None else ""
+            )
+            detail = f"of a replica on {line.node}, {doubt}{less}"
             yield CautionOut(about="lasting_queue", workload=workload.name, offer=line.offer, detail=detail)
 
 

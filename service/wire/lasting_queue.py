@@ -15,3 +15,5 @@ class LastingQueueOut(Answer):
     """Seats of a replica with which it then completes the most of all that were tried: the stated ones where none were better."""
     settled_requests_per_s: float
     """Requests per second that it completes with those."""
+    prefix_hit_fraction: float | None = None
+    """Share of the tokens of prompts then found in the cache; null where requests are no turns of sessions."""

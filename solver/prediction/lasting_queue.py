@@ -3,7 +3,8 @@
 A crowd on all seats may be slower than a smaller one: with a sequence on every seat any prompt takes a step beyond the captured
 graphs, and a cache that all of them fill evicts some, whose prompts are computed again. Then a load holds on for hours below what the
 crowd completes only as long as nothing makes the requests wait: after a burst, or while another replica is away, they go on to wait.
-Fewer seats mend it, since those who wait then wait outside.
+Fewer seats mend it, since those who wait then wait outside. Turns of sessions that wait are of more sessions at a time than the cache
+holds, so that each finds less of its prompt there and takes longer; that is mended by nothing but less load.
 """
 
 from collections.abc import Callable
@@ -11,9 +12,12 @@ from dataclasses import dataclass, replace
 
 from solver.deployment.configuration import Configuration
 from solver.replay.one_stream import capacity_requests_per_s
+from solver.replay.sessions import queued
 from solver.step.tables import StepTables
 from solver.workload import Load, Traffic
 
+TURNS_ERROR_FRACTION = 0.05
+"""By which two runs of sessions with a queue differ: so little less than is asked for says nothing."""
 NEXT_SEATS = 0.875
 """From one number of seats that is tried to the next."""
 
@@ -23,12 +27,13 @@ class LastingQueue:
     """What a deployment completes once a queue has come up, which is less than it is asked for, in requests per second.
 
     max_sequences: seats of a replica with which it then completes the most, its own among those that are tried;
-    settled_requests_per_s: what that is.
+    settled_requests_per_s: what that is. found_fraction: share of prompts that is then found in the cache, of turns of sessions.
     """
 
     completed_requests_per_s: float
     max_sequences: int
     settled_requests_per_s: float
+    found_fraction: float | None = None
 
 
 def lasting_queue(
@@ -38,13 +43,15 @@ def lasting_queue(
     load: Load,
     tables_of: Callable[[Configuration], StepTables],
 ) -> LastingQueue | None:
-    """The queue that a steady open load may not get rid of; None where it goes by itself, and for sessions, whose crowds find
-    other prefixes than they do.
+    """The queue that a steady open load may not get rid of; None where it goes by itself, and where that was not found out
+    (``solver.replay.sessions.queued``).
 
     Seats are tried downwards for as long as a crowd on them completes no less than half of the most that was found.
     """
-    if load.kind != "open" or load.requests is not None or traffic.sessions is not None:
+    if load.kind != "open" or load.requests is not None:
         return None
+    if traffic.sessions is not None:
+        return _of_turns(configuration, tables, traffic, load)
     crowded = capacity_requests_per_s(configuration, tables, traffic)
     if crowded >= load.requests_per_s:
         return None
@@ -58,3 +65,15 @@ def lasting_queue(
             best, most = seats, completed
         seats = int(seats * NEXT_SEATS)
     return LastingQueue(crowded, best, most)
+
+
+def _of_turns(configuration: Configuration, tables: StepTables, traffic: Traffic, load: Load) -> LastingQueue | None:
+    """The same of turns of sessions, whatever the seats."""
+    schedule = replace(configuration.schedule(), contending_lanes=configuration.layout.pipeline_parallel - 1)
+    found = queued(tables, schedule, traffic, load.requests_per_s / configuration.lanes)
+    if found is None:
+        return None
+    completed = found.requests_per_s * configuration.lanes
+    if completed >= load.requests_per_s * (1.0 - TURNS_ERROR_FRACTION):
+        return None
+    return LastingQueue(completed, configuration.engine.max_sequences, completed, found.found_fraction)

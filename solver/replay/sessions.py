@@ -1,6 +1,7 @@
 """Replays turns of sessions on one lane: in steady state at a rate, or by clients one session after the other."""
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,11 +9,15 @@ from solver.deployment.configuration import Configuration
 from solver.engine.replayable import MOST_REQUESTS, Prefixes
 from solver.engine.simulate import Schedule, SessionTrace, simulate_sessions
 from solver.errors import InvalidInputError
-from solver.replay.crowds import CROWD_SEED, crowd_requests, crowded_requests_per_s, lane_seats
+from solver.replay.crowds import CROWD_SEED, crowd_requests, crowded_requests_per_s, lane_seats, steady_rate
 from solver.replay.session_draws import SessionDraw, closed_draw, open_draw
 from solver.step.tables import StepTables
 from solver.workload import Traffic
 
+QUEUED_OVER_SEATS = 4
+"""Sessions whose turns wait, over seats, where it is asked what is completed once there is a queue."""
+QUEUED_TURNS, MOST_QUEUED_TURNS, MOST_QUEUED_TOKENS = 12, 60_000, 60_000_000
+"""Turns of each client of such a run, of all at most, and tokens of all their replies at most."""
 SERVICE_SEED, SERVICE_TURNS = 101, 500
 """Of the look that says how long a turn takes, which is where sessions stand as a draw begins."""
 
@@ -78,3 +83,30 @@ def capacity_requests_per_s(
     schedule = replace(schedule, contending_lanes=configuration.layout.pipeline_parallel - 1)
     per_lane = crowded_requests_per_s(tables, schedule, prompts, outputs, seats, prefixes=prefixes)
     return per_lane * configuration.lanes
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """Turns per second that one lane completes with a queue, and the share of their prompts that it finds in its cache."""
+
+    requests_per_s: float
+    found_fraction: float
+
+
+def queued(tables: StepTables, schedule: Schedule, traffic: Traffic, requests_per_s: float) -> Queued | None:
+    """What one lane completes once turns wait: so many more sessions are under way, and come by between two turns of one, that its cache
+    has forgotten most of what it would find. None where that takes too long to simulate, and where turns of a session are
+    spread over several lanes.
+
+    Clients go through sessions: as many as think at this rate, and QUEUED_OVER_SEATS times the seats. Raises InvalidInputError.
+    """
+    sessions = traffic.sessions
+    if sessions is None or sessions.spread_over > 1:
+        return None
+    seats = lane_seats(schedule, traffic)
+    clients = math.ceil(requests_per_s * sessions.think_s) + QUEUED_OVER_SEATS * seats
+    count = max(crowd_requests(seats), QUEUED_TURNS * clients)
+    if count > MOST_QUEUED_TURNS or count * traffic.output.mean > MOST_QUEUED_TOKENS:
+        return None
+    run = replay_closed(tables, schedule, traffic, clients, count, CROWD_SEED)
+    return Queued(steady_rate(run.trace), run.found_fraction(count // 2))

@@ -17,13 +17,16 @@ from solver.capacity.goal import Goal
 from solver.capacity.runs import Runs, TableMemo
 from solver.capacity.sustained_rate import CandidateReplica, is_settled
 from solver.deployment.configuration import Configuration
-from solver.engine.simulate import simulate
+from solver.engine.simulate import simulate, simulate_sessions
 from solver.layout import Layout
-from solver.lengths import lognormal_lengths, uniform_lengths
+from solver.lengths import fixed_lengths, lognormal_lengths, uniform_lengths
 from solver.precision import Precision
 from solver.prediction.lasting_queue import LastingQueue, lasting_queue
 from solver.replay.one_stream import capacity_requests_per_s, sampled_requests
-from solver.workload import Load, Targets, Traffic
+from solver.replay.session_draws import open_draw
+from solver.replay.sessions import turn_s
+from solver.sessions import session_traffic
+from solver.workload import Load, Sessions, Targets, Traffic
 from tests.bench.long_capacities import ANCHOR
 from tests.llm_shapes import shape
 from tests.solver.samples import configuration
@@ -32,6 +35,7 @@ REQUESTS = 20_000
 BURST_OVER_SEATS = 3
 SHARE = 0.85
 """Of what replicas sustain, that plans ask of them unless told otherwise."""
+MOST_TURNS_PER_S = 60.0
 GROWN = 5.0
 """Times as long as without a burst, and a second: a queue that has not gone."""
 
@@ -43,6 +47,34 @@ TRAFFICS = {
     "50 → 300": Traffic(lognormal_lengths(50, 150), lognormal_lengths(300, 900)),
     "50 → 200 to 400": Traffic(lognormal_lengths(50, 150), uniform_lengths(200, 400)),
 }
+
+SESSIONS_AT_ONCE = 600
+"""More than there would be, when a burst of sessions begins."""
+TURNS = 40_000
+CHATS = {
+    "chats": (Sessions(fixed_lengths(6), fixed_lengths(150), 30.0, system_tokens=1_500), lognormal_lengths(300, 900)),
+    "agents": (
+        Sessions(uniform_lengths(8, 16), lognormal_lengths(600, 1_800), 10.0, system_tokens=2_000),
+        lognormal_lengths(200, 600),
+    ),
+    "50 tenants": (
+        Sessions(fixed_lengths(3), fixed_lengths(300), 30.0, system_tokens=4_000, system_prompts=50),
+        lognormal_lengths(200, 600),
+    ),
+    "coding": (
+        Sessions(uniform_lengths(10, 30), lognormal_lengths(1_500, 5_000), 20.0, system_tokens=8_000),
+        lognormal_lengths(400, 1_200),
+    ),
+}
+
+
+def session_replicas() -> dict[str, Configuration]:
+    """With caches as large as their memory leaves."""
+    large = configuration(shape("llama-3.1-70b"), "h100-sxm", Layout(2), Precision("fp8", "fp8"))
+    return {
+        "8B, H100": replace(configuration(shape("llama-3.1-8b")), kv_cache_tokens=420_000.0),
+        "70B in fp8, H100, TP 2": replace(large, kv_cache_tokens=330_000.0),
+    }
 
 
 def replicas() -> dict[str, Configuration]:
@@ -66,6 +98,25 @@ def waits_after_a_burst_s(of: Configuration, traffic: Traffic, requests_per_s: f
     schedule = replace(of.schedule(), contending_lanes=of.layout.pipeline_parallel - 1)
     run = simulate(of.tables(), schedule, prompts, outputs, arrivals_s=arrivals_s, notes_gaps=False)
     return float(run.time_to_first_token_s[-REQUESTS // 10 :].mean())
+
+
+def turns_wait_after_a_burst_s(
+    of: Configuration, traffic: Traffic, requests_per_s: float, *, burst: bool = True
+) -> float:
+    """Mean seconds to the first token in the third quarter of an open load of sessions. burst: SESSIONS_AT_ONCE more begin with it."""
+    assert traffic.sessions is not None
+    tables, schedule = of.tables(), of.schedule()
+    service_s = turn_s(tables, schedule, traffic, requests_per_s)
+    draw = open_draw(
+        traffic, requests_per_s, service_s, TURNS, 3,
+        block_tokens=schedule.block_tokens, cache_tokens=schedule.kv_cache_tokens,
+    )  # fmt: skip
+    sooner_s = SESSIONS_AT_ONCE * traffic.sessions.turns.mean / requests_per_s if burst else 0.0
+    arrivals_s = np.maximum(draw.arrivals_s - sooner_s, 0.0)
+    run = simulate_sessions(
+        tables, schedule, draw.prompts, draw.outputs, draw.turns, arrivals_s=arrivals_s, notes_gaps=False
+    )
+    return float(run.trace.time_to_first_token_s[TURNS // 2 : 3 * TURNS // 4].mean())
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +148,20 @@ def found(share: float) -> Iterator[Found]:
         yield Found(name, lengths, rate, queue, stays(of), queue is not None and stays(fewer))
 
 
+def of_sessions(share: float) -> Iterator[tuple[str, str, float, LastingQueue | None, float, float]]:
+    """Replica, sessions, turns per second, what is said of a queue, and seconds to the first token without a burst and after one."""
+    for (name, of), (kind, (sessions, output)) in product(session_replicas().items(), CHATS.items()):
+        traffic, _ = session_traffic(sessions, output, None)
+        runs = Runs((0, True), of, traffic, TableMemo())
+        rate = (
+            share
+            * CandidateReplica(runs, Goal(Targets()), MOST_TURNS_PER_S, MOST_TURNS_PER_S).bracket(is_settled).holds
+        )
+        queue = lasting_queue(of, of.tables(), traffic, Load("open", requests_per_s=rate), Configuration.tables)
+        calm_s = turns_wait_after_a_burst_s(of, traffic, rate, burst=False)
+        yield name, kind, rate, queue, calm_s, turns_wait_after_a_burst_s(of, traffic, rate)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.lasting_queues", description=__doc__)
     parser.add_argument("--share", type=float, default=SHARE, help=f"of what is sustained (default {SHARE})")
@@ -120,6 +185,13 @@ def main() -> None:
         f"{sum(one.stays for one in said)} are said to; {sum(not one.stays for one in said)} more are said to; with the seats that are "
         f"named it stays in {sum(one.stays_with_fewer for one in said)}"
     )
+    turns = Table(
+        "replica", "sessions", "asked, turns/s", "first token, s", "after a burst, s", "completes then", "found then"
+    )
+    for name, kind, rate, queue, calm_s, late_s in of_sessions(options.share):
+        then = ("", "") if queue is None else (f"{queue.completed_requests_per_s:.2f}", f"{queue.found_fraction:.0%}")
+        turns.add_row(name, kind, f"{rate:.2f}", f"{calm_s:.2f}", f"{late_s:.1f}", *then)
+    Console(width=140).print(turns)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Queues that stay, over HTTP: seats that let them go are chosen, and said where nobody chooses them."""
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from fastapi.testclient import TestClient
@@ -77,3 +77,36 @@ def test_files_start_engines_with_those_seats(client: TestClient, answer: dict[s
     seats = answer["plan"][0]["engine_settings"]["max_sequences"]
     files = " ".join(file["content"] for file in response.json()["files"])
     assert re.search(rf"--max-num-seqs\W+{seats}\b", files), files
+
+
+class TestSessions:
+    AGENTS: ClassVar = {
+        "turns": {"distribution": "uniform", "low": 8, "high": 16}, "think_time_s": 10, "system_prompt_tokens": 2_000,
+        "user_tokens": {"distribution": "lognormal", "mean": 600, "p95": 1_800}, "routing": "sticky",
+    }  # fmt: skip
+
+    def planned(self, client: TestClient, utilisation_limit_fraction: float) -> dict[str, Any]:
+        body = asked({"ttft_ms": {"p95": 1_500}})
+        body["workloads"][0] |= {
+            "llm": "llama-3.1-8b",
+            "utilisation_limit_fraction": utilisation_limit_fraction,
+            "traffic": {"requests_per_s": 20, "sessions": self.AGENTS, "output_tokens": PROMPT},
+        }
+        response = client.post("/v1/recommendations", json=body)
+        assert response.status_code == 201, response.text
+        found: dict[str, Any] = response.json()
+        return found
+
+    def test_agents_whose_queue_stays_are_said_to_and_how_much_less_mends_it(self, client: TestClient) -> None:
+        answer = self.planned(client, 0.85)
+        (line,) = answer["plan"]
+        queue = line["predicted"]["lasting_queue"]
+        each = line["serves_requests_per_s"] / line["replicas"]
+        assert queue["completed_requests_per_s"] < each
+        assert queue["prefix_hit_fraction"] < line["predicted"]["prefix_hit_fraction"] - 0.3
+        (detail,) = [one["detail"] for one in answer["cautions"] if one["about"] == "lasting_queue"]
+        named = re.search(r"\(utilisation_limit_fraction (0\.\d+)\)$", detail)
+        assert named is not None, detail
+        eased = self.planned(client, float(named[1]))
+        assert all(line["predicted"]["lasting_queue"] is None for line in eased["plan"])
+        assert eased["totals"]["usd_per_hour"] >= answer["totals"]["usd_per_hour"]

@@ -11,8 +11,9 @@ from solver.precision import Precision
 from solver.prediction.estimate import estimate
 from solver.prediction.lasting_queue import LastingQueue, lasting_queue
 from solver.sessions import session_traffic
-from solver.workload import EngineSettings, Load, Sessions, Traffic
-from tests.bench.lasting_queues import waits_after_a_burst_s
+from solver.workload import EngineSettings, Load, Traffic
+from tests.bench.lasting_queues import CHATS as SESSIONS
+from tests.bench.lasting_queues import session_replicas, turns_wait_after_a_burst_s, waits_after_a_burst_s
 from tests.llm_shapes import shape
 from tests.solver.samples import configuration
 
@@ -65,11 +66,41 @@ def test_only_of_loads_that_come_for_ever() -> None:
     assert estimate(of, traffic, Load("closed", concurrency=4)).lasting_queue is None
     few = Load("open", requests_per_s=requests_per_s, requests=200)
     assert estimate(of, traffic, few).lasting_queue is None
-    chats, _ = session_traffic(
-        Sessions(lognormal_lengths(3, 6), lognormal_lengths(100, 300), 5.0), traffic.output, None
-    )
-    asked = Load("open", requests_per_s=requests_per_s)
-    assert lasting_queue(of, of.tables(), chats, asked, Configuration.tables) is None
+
+
+class TestTurnsOfSessions:
+    def queue(self, kind: str, requests_per_s: float, **changes: int) -> LastingQueue | None:
+        of, (sessions, output) = session_replicas()["8B, H100"], SESSIONS[kind]
+        traffic, _ = session_traffic(replace(sessions, **changes), output, None)
+        asked = Load("open", requests_per_s=requests_per_s)
+        return lasting_queue(of, of.tables(), traffic, asked, Configuration.tables)
+
+    def waits_s(self, kind: str, requests_per_s: float, *, burst: bool) -> float:
+        sessions, output = SESSIONS[kind]
+        traffic, _ = session_traffic(sessions, output, None)
+        return turns_wait_after_a_burst_s(session_replicas()["8B, H100"], traffic, requests_per_s, burst=burst)
+
+    def test_agents_that_wait_find_little_in_the_cache_and_go_on_to_wait(self) -> None:
+        found = self.queue("agents", 5.25)
+        assert found is not None
+        assert found.found_fraction is not None
+        assert found.completed_requests_per_s < 5.0
+        assert found.found_fraction < 0.4
+        assert self.waits_s("agents", 5.25, burst=False) < 1.0
+        assert self.waits_s("agents", 5.25, burst=True) > 60.0
+
+    def test_of_sessions_that_mostly_share_their_beginning_a_queue_goes(self) -> None:
+        assert self.queue("50 tenants", 15.0) is None
+        assert self.waits_s("50 tenants", 15.0, burst=True) < 1.0
+
+    def test_of_agents_that_are_asked_for_less_too(self) -> None:
+        assert self.queue("agents", 3.0) is None
+        assert self.waits_s("agents", 3.0, burst=True) < 1.0
+
+    def test_nothing_is_said_where_it_was_not_found_out(self) -> None:
+        """Turns spread over lanes; and users so many that they are not simulated."""
+        assert self.queue("agents", 5.25, spread_over=3) is None
+        assert self.queue("agents", 5.25, think_s=100_000) is None
 
 
 def test_where_no_fewer_seats_are_better_its_own_are_named() -> None:
