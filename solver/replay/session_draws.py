@@ -54,7 +54,7 @@ def open_draw(
     """
     from solver.replay.routing import routed_here  # imports numba, which listing devices need not wait for
 
-    sessions = _sessions_of(traffic)
+    sessions = sessions_of(traffic)
     length = sessions.turns.mean
     whole_rate = requests_per_s * sessions.spread_over
     filled_s = 1.2 * cache_tokens / (sessions.user.mean + traffic.output.mean) / requests_per_s
@@ -126,7 +126,7 @@ def thought_s(sessions: Sessions, service_s: float, whole_rate: float, filled_s:
 
 def closed_draw(traffic: Traffic, count: int, seed: int, *, block_tokens: int) -> SessionDraw:
     """``count`` turns of sessions that clients go through one after the other, with nothing in the cache at first."""
-    sessions = _sessions_of(traffic)
+    sessions = sessions_of(traffic)
     if sessions.spread_over > 1:
         raise InvalidInputError("clients of a closed load send all turns of their sessions to one replica")
     rng = np.random.default_rng(seed)
@@ -142,7 +142,7 @@ def closed_draw(traffic: Traffic, count: int, seed: int, *, block_tokens: int) -
     return _as_draw(sessions, turns, np.zeros(len(think_s)), think_s, chosen, none, openings, block_tokens, 0.0)
 
 
-def _sessions_of(traffic: Traffic) -> Sessions:
+def sessions_of(traffic: Traffic) -> Sessions:
     if traffic.sessions is None:
         raise InvalidInputError("requests that belong to no sessions are not drawn as turns of them")
     return traffic.sessions

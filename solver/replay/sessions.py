@@ -10,7 +10,7 @@ from solver.engine.replayable import MOST_REQUESTS, Prefixes
 from solver.engine.simulate import Schedule, SessionTrace, simulate_sessions
 from solver.errors import InvalidInputError
 from solver.replay.crowds import CROWD_SEED, crowd_requests, crowded_requests_per_s, lane_seats, steady_rate
-from solver.replay.session_draws import SessionDraw, closed_draw, open_draw
+from solver.replay.session_draws import SessionDraw, closed_draw, open_draw, sessions_of
 from solver.step.tables import StepTables
 from solver.workload import Traffic
 
@@ -95,14 +95,13 @@ class Queued:
 
 def queued(tables: StepTables, schedule: Schedule, traffic: Traffic, requests_per_s: float) -> Queued | None:
     """What one lane completes once turns wait: so many more sessions are under way, and come by between two turns of one, that its cache
-    has forgotten most of what it would find. None where that takes too long to simulate, and where turns of a session are
-    spread over several lanes.
+    has forgotten most of what it would find. None where that takes too long to simulate.
 
-    Clients go through sessions: as many as think at this rate, and QUEUED_OVER_SEATS times the seats. Raises InvalidInputError.
+    Clients go through sessions: as many as think at this rate, and QUEUED_OVER_SEATS times the seats. Turns that are spread over several
+    lanes are taken to stay on one, where each finds more: no lane completes more than that. Raises InvalidInputError.
     """
-    sessions = traffic.sessions
-    if sessions is None or sessions.spread_over > 1:
-        return None
+    sessions = sessions_of(traffic)
+    traffic = replace(traffic, sessions=replace(sessions, spread_over=1))
     seats = lane_seats(schedule, traffic)
     clients = math.ceil(requests_per_s * sessions.think_s) + QUEUED_OVER_SEATS * seats
     count = max(crowd_requests(seats), QUEUED_TURNS * clients)

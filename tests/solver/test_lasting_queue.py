@@ -97,9 +97,10 @@ class TestTurnsOfSessions:
         assert self.queue("agents", 3.0) is None
         assert self.waits_s("agents", 3.0, burst=True) < 1.0
 
-    def test_nothing_is_said_where_it_was_not_found_out(self) -> None:
-        """Turns spread over lanes; and users so many that they are not simulated."""
-        assert self.queue("agents", 5.25, spread_over=3) is None
+    def test_turns_spread_over_lanes_find_no_more_than_those_that_stay(self) -> None:
+        assert self.queue("agents", 5.25, spread_over=3) == self.queue("agents", 5.25)
+
+    def test_nothing_is_said_of_more_users_than_are_simulated(self) -> None:
         assert self.queue("agents", 5.25, think_s=100_000) is None
 
 
