@@ -1801,9 +1801,9 @@ class CautionOut(TypedDict):
     known. ``published_speed``: a line rests on speeds that others measured; tokens leave the house, and their
     seller limits the rate. ``sessions``: hits hold as far as turns are routed as was stated. ``extended_context``:
     requests may be longer than the context the model is published with. ``spot``: the seller may take the machines
-    back.
+    back. ``lasting_queue``: what is asked of replicas is more than they complete once requests wait for seats.
     """
-    about: Literal["drafting", "extended_context", "sessions", "host_cache", "disk_cache", "one_replica", "one_node", "no_spare", "interval_crosses_target", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured", "published_speed", "spot"]
+    about: Literal["drafting", "extended_context", "sessions", "host_cache", "disk_cache", "one_replica", "one_node", "no_spare", "interval_crosses_target", "lasting_queue", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured", "published_speed", "spot"]
     """What the note is about: a variable, a label, or part of the plan."""
     workload: str
     """Name of the workload; null where it is about all of them."""
@@ -2768,6 +2768,8 @@ class EstimatedOut(TypedDict):
     """Images in every prompt. Null where requests carry none."""
     pools: NotRequired[DisaggregatedOut | None]
     """Pools of prefill and decode."""
+    lasting_queue: NotRequired[LastingQueueOut | None]
+    """Of an open load; null where a queue goes by itself once it has come up."""
 
 
 class EstimatesIn(TypedDict):
@@ -3419,6 +3421,24 @@ class KvTransferOut(TypedDict):
     """Share of the time in which it works, 0 to 1."""
     time_ms: Percentiles
     """Time of the transfer of one request, ms."""
+
+
+class LastingQueueOut(TypedDict):
+    """What is completed once requests wait for seats: less than is asked for, so that they go on to wait. Of one
+    replica in a plan, and of the whole deployment in an estimate.
+    """
+    completed_requests_per_s: float
+    """Requests per second, with all seats taken and some waiting."""
+    max_sequences: int
+    """Most requests the engine runs at once, a count. Seats of a replica with which it then completes the most of all
+    that were tried: the stated ones where none were better.
+    """
+    settled_requests_per_s: float
+    """Requests per second that it completes with those."""
+    prefix_hit_fraction: NotRequired[float | None]
+    """Share of the prompts' tokens that replicas find in their cache of prefixes, 0 to 1, as simulated. Share of the
+    tokens of prompts then found in the cache; null where requests are no turns of sessions.
+    """
 
 
 class LayoutFilterIn(TypedDict):
@@ -4852,6 +4872,8 @@ class PredictedOut(TypedDict):
     """Replicas among which turns of sessions are spread, a count; 1 where a session stays where it began. Null where
     requests are no turns of sessions.
     """
+    lasting_queue: NotRequired[LastingQueueOut | None]
+    """Null where a queue goes by itself once it has come up."""
 
 
 class PriceChangeOut(TypedDict):
