@@ -6,6 +6,7 @@ A set is made by ``clusterwright calibrate`` from the measured runs in ``benchma
 import datetime as dt
 import re
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, ValidationError
 
@@ -24,10 +25,11 @@ class FittedConstantRow(Row):
 
 
 class SpreadRow(Row):
-    """Factors around a prediction that hold nine of ten measured values."""
+    """Factors around a prediction that hold nine of ten measured values. load: of one kind of loads, where that has its own."""
 
     model_class: str
     metric: str
+    load: Literal["*", "closed"] = "*"
     low: Positive
     high: Positive
     residuals: int

@@ -148,7 +148,10 @@ def build_parser() -> argparse.ArgumentParser:
     calibrate.add_argument(
         "--intervals", action="store_true", help="what intervals hold beyond constants, from published runs, instead"
     )
-    calibrate.add_argument("--rounds", type=int, default=7, help="most rounds of the fit (default: %(default)s)")
+    calibrate.add_argument(
+        "--rounds", type=int, default=7,
+        help="most rounds of the fit (default: %(default)s); 0: constants stay those of the newest set, intervals are made anew",
+    )  # fmt: skip
     accuracy = _add(
         commands, "accuracy", "predicted against measured, of the correction set that ships with this version"
     )

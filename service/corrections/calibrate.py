@@ -18,9 +18,10 @@ from catalog.correction_rows import (
 from catalog.read import Catalog
 from service.corrections.measurements import catalog_priors, constants_of, measurements
 from service.corrections.snapshot import ROUTING, routing_constant
-from solver.corrections.applied import METRICS, quantile_spread, shrunk_factor
+from solver.corrections.applied import METRICS, shrunk_factor
 from solver.corrections.evidence import Measurement, draw_error_fractions, log_ratio, predicted, predicted_with_steps
 from solver.corrections.fit import Fit, fit_constants, without
+from solver.corrections.load_spreads import ANY, CLOSED, RunMiss, spreads_by_load
 from solver.prediction.intervals import PredictedInterval, sampled
 from solver.prediction.step_error import STEP_METRIC
 from solver.step.constants import ConstantPrior, Constants, owned, resolve_constants
@@ -60,7 +61,8 @@ def calibrate(
     Of devices of one family under one engine the one with most runs is fitted first; the others are pulled towards what it
     found, as far as the catalog's ranges let them: few runs move only what they speak of.
 
-    previous: where the search begins, an earlier set; it pulls nothing towards itself.
+    previous: where the search begins, an earlier set; it pulls nothing towards itself. rounds: with none its constants stay, and
+    factors, errors and spreads are made anew.
     """
     priors = catalog_priors(catalog)
     runs = measurements(catalog, files, priors)
@@ -71,9 +73,14 @@ def calibrate(
     for device, engine in sorted(groups, key=lambda subject: (-len(groups[subject]), subject)):
         family = catalog.devices[device].family
         elder = next((c for c in found.values() if (c.family, c.engine) == (family, engine)), None)
-        begin = _start(previous, device, engine)
+        before = {
+            name: constant
+            for c in (previous.corrections if previous else ())
+            if (c.device, c.engine) == (device, engine)
+            for name, constant in c.constants.items()
+        }
         found[device, engine] = _engine_correction(
-            catalog, priors, device, engine, groups[device, engine], rounds, begin, elder
+            catalog, priors, device, engine, groups[device, engine], rounds, before, elder
         )
     return CorrectionSetRow(
         number=number,
@@ -83,15 +90,6 @@ def calibrate(
     )
 
 
-def _start(previous: CorrectionSetRow | None, device: str, engine: str) -> dict[str, float]:
-    """Constants at which the search begins."""
-    start: dict[str, float] = {}
-    for correction in previous.corrections if previous else ():
-        if (correction.device, correction.engine) == (device, engine):
-            start |= {name: fitted.value for name, fitted in correction.constants.items() if fitted.value > 0}
-    return start
-
-
 def _engine_correction(
     catalog: Catalog,
     priors: tuple[ConstantPrior, ...],
@@ -99,17 +97,20 @@ def _engine_correction(
     engine: str,
     runs: Sequence[Measurement],
     rounds: int,
-    start: Mapping[str, float],
+    before: Mapping[str, FittedConstantRow],
     elder: EngineCorrectionRow | None,
 ) -> EngineCorrectionRow:
-    """elder: what a sibling with more runs taught, towards which this fit is pulled instead of the catalog's values."""
+    """before: constants at which the search begins. elder: what a sibling with more runs taught, towards which this fit is pulled instead
+    of the catalog's values."""
     routed = routed_models(runs)
     base = constants_of(catalog, priors, device, engine).with_owners(ROUTING, sorted({llm for _, llm in routed}))
     taught = {name: c.value for name, c in elder.constants.items() if c.taken} if elder is not None else {}
     base = base.recentred(taught)
     own = {owned(name, llm): taught.get(owned(name, llm), ROUTING_START) for name, llm in routed}
+    start = {name: constant.value for name, constant in before.items() if constant.value > 0}
     own |= {name: value for name, value in start.items() if name in own}
-    fit = fit_constants(runs, base, (*FITTED, *own), rounds, {**start, **own})
+    taken = None if rounds else {name for name, constant in before.items() if constant.taken}
+    fit = fit_constants(runs, base, (*FITTED, *own), rounds, {**start, **own}, taken)
     left_out = predictions_left_out(runs, fit)
     here = {run.id: predicted(run, fit.constants) for run in runs}
     physics = {run.id: predicted(run, physics_constants(catalog, priors, device, engine)) for run in runs}
@@ -177,38 +178,40 @@ def relative_residual(run: Measurement, metric: str, predictions: Predictions) -
 
 
 def spreads(runs: Sequence[Measurement], predictions: Predictions) -> list[SpreadRow]:
-    """90 % factors by model class and metric from runs of left-out configurations."""
-    found = []
-    for model_class in sorted({run.model_class for run in runs}):
+    """90 % factors by model class, metric and kind of load from runs of left-out configurations."""
+    values: dict[tuple[str, str], list[RunMiss]] = defaultdict(list)
+    for run in runs:
         for metric in METRICS:
-            values = [
-                relative_residual(run, metric, predictions)
-                for run in runs
-                if run.model_class == model_class and metric in run.measured
-            ]
-            if values:
-                low, high = quantile_spread(values)
-                found.append(
-                    SpreadRow(model_class=model_class, metric=metric, low=low, high=high, residuals=len(values))
+            if metric in run.measured:
+                values[run.model_class, metric].append(
+                    RunMiss(run.group, run.load.kind, relative_residual(run, metric, predictions))
                 )
-    return found
+    return _spread_rows(values)
 
 
 def own_spreads(runs: Sequence[Measurement], predictions: Predictions) -> list[SpreadRow]:
     """The same where other runs of the configuration are known: each run against the factor of the others."""
-    values: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for members in by_group(runs).values():
+    values: dict[tuple[str, str], list[RunMiss]] = defaultdict(list)
+    for group, members in by_group(runs).items():
         for metric in METRICS:
             known = {run.id: relative_residual(run, metric, predictions) for run in members if metric in run.measured}
-            for run_id, value in known.items():
-                others = [v for other, v in known.items() if other != run_id]
-                if others:
-                    values[members[0].model_class, metric].append(value - math.log(shrunk_factor(others)))
-    found = []
-    for (model_class, metric), residuals in sorted(values.items()):
-        low, high = quantile_spread(residuals)
-        found.append(SpreadRow(model_class=model_class, metric=metric, low=low, high=high, residuals=len(residuals)))
-    return found
+            for run in members:
+                others = [v for other, v in known.items() if other != run.id]
+                if others and run.id in known:
+                    left = known[run.id] - math.log(shrunk_factor(others))
+                    values[run.model_class, metric].append(RunMiss(group, run.load.kind, left))
+    return _spread_rows(values)
+
+
+def _spread_rows(values: Mapping[tuple[str, str], list[RunMiss]]) -> list[SpreadRow]:
+    return [
+        SpreadRow(
+            model_class=model_class, metric=metric, load=load, low=low, high=high,
+            residuals=sum(load in (ANY, one.load) for one in found),
+        )
+        for (model_class, metric), found in sorted(values.items())
+        for load, (low, high) in spreads_by_load(found).items()
+    ]  # fmt: skip
 
 
 def _evidence(group: str, members: Sequence[Measurement], predictions: Predictions) -> EvidenceRow:
@@ -278,14 +281,20 @@ def coverage_left_out(
     inside: dict[tuple[str, str], bool] = {}
     for group, members in by_group(runs).items():
         others = [run for run in runs if run.group != group and run.model_class == members[0].model_class]
-        known = {
-            metric: quantile_spread(
-                [relative_residual(run, metric, left_out) for run in others if metric in run.measured]
+        by_load = {
+            metric: spreads_by_load(
+                [
+                    RunMiss(run.group, run.load.kind, relative_residual(run, metric, left_out))
+                    for run in others
+                    if metric in run.measured
+                ]
             )
             for metric in METRICS
         }
+        known = {metric: found[ANY] for metric, found in by_load.items()}
+        closed = {metric: found.get(CLOSED, found[ANY]) for metric, found in by_load.items()}
         for run in members:
-            wide = known if run.load.kind == "closed" else _queued(run, constants, known)
+            wide = closed if run.load.kind == "closed" else _queued(run, constants, known)
             for metric, (low, high) in wide.items():
                 if metric in run.measured:
                     ratio = run.measured[metric] / left_out[run.id][metric]

@@ -36,14 +36,16 @@ def _engine_correction(row: EngineCorrectionRow) -> EngineCorrection:
         ),
         spreads=_spreads(row.spreads),
         own_spreads=_spreads(row.own_spreads),
+        closed_spreads=_spreads(row.spreads, "closed"),
+        closed_own_spreads=_spreads(row.own_spreads, "closed"),
         precisions=frozenset((e.weights, e.kv_cache, e.model_class) for e in row.evidence),
         borrowed_widening=row.borrowed_widening,
         unseen_widening=row.unseen_widening,
     )
 
 
-def _spreads(rows: list[SpreadRow]) -> dict[tuple[str, str], tuple[float, float]]:
-    return {(r.model_class, r.metric): (r.low, r.high) for r in rows}
+def _spreads(rows: list[SpreadRow], load: str = "*") -> dict[tuple[str, str], tuple[float, float]]:
+    return {(r.model_class, r.metric): (r.low, r.high) for r in rows if r.load == load}
 
 
 ROUTING = ("expert_evenness_16bit", "expert_evenness_8bit", "expert_evenness_int4")

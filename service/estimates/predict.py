@@ -88,8 +88,9 @@ def predict(case: Case, tables_of: TablesOf = Configuration.tables) -> Estimated
     )
     deployed = replace(deployed, configuration=_joined(case, deployed.configuration))
     deployed, speculative = with_drafting(case, deployed, traffic)
-    correction = configuration_correction(case.snapshot.corrections, deployed.configuration)
-    found = estimate(deployed.configuration, traffic, load_from_wire(asked.load), correction, tables_of)
+    load = load_from_wire(asked.load)
+    correction = configuration_correction(case.snapshot.corrections, deployed.configuration, load)
+    found = estimate(deployed.configuration, traffic, load, correction, tables_of)
     roofline = present_roofline(without_probes(deployed.configuration, correction), traffic, found)
     return present_estimate(
         asked, deployed, found, speculative=speculative, roofline=roofline, clipped_fraction=clipped

@@ -163,7 +163,7 @@ def _predicted(session: Session, line: PlanLineOut, workload: WorkloadIn, snapsh
             EngineSettings(line.engine), traffic,
         ).configuration  # fmt: skip
         load = Load("closed", concurrency=line.max_concurrency, requests=ROUNDS * line.max_concurrency)
-        correction = configuration_correction(snapshot.corrections, configuration)
+        correction = configuration_correction(snapshot.corrections, configuration, load)
         tpot = estimate(configuration, traffic, load, correction).time_per_output_token_s.get("mean")
     except SolverError:
         return None

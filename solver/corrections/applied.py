@@ -18,6 +18,7 @@ from solver.prediction.estimate import Correction
 from solver.prediction.spreads import in_quadrature, joined
 from solver.step.constants import ConstantPrior
 from solver.step.rates import widens
+from solver.workload import Load
 
 EXACT = (1.0, 1.0)
 METRICS = (
@@ -47,7 +48,8 @@ class Evidence:
 class EngineCorrection:
     """One engine on one device. spreads: (low, high) factors that hold nine of ten measured values, by
     (model class, metric), on configurations left out of the fit; own_spreads: on runs left out of a configuration
-    that was measured. precisions: (weights, kv_cache, model class) the fit has seen. borrowed_widening and
+    that was measured. closed_spreads, closed_own_spreads: of closed loops where they have their own
+    (``solver.corrections.load_spreads``). precisions: (weights, kv_cache, model class) the fit has seen. borrowed_widening and
     unseen_widening: exponents on a spread where only a sibling, or no model of this class and precision, was measured.
     lent: whether it speaks for other devices of its family, but for strangers among them.
     """
@@ -65,6 +67,16 @@ class EngineCorrection:
     unseen_widening: float
     lent: bool = True
     strangers: frozenset[str] = frozenset()
+    closed_spreads: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+    closed_own_spreads: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+
+    def of_closed_loops(self) -> "EngineCorrection":
+        """The same for loads that keep a number of requests in flight."""
+        return replace(
+            self,
+            spreads={**self.spreads, **self.closed_spreads},
+            own_spreads={**self.own_spreads, **self.closed_own_spreads},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +169,7 @@ def correction_for(
     precision: Precision,
     layout: Layout,
     kin_shrinkage: Callable[[], Shrinkage] | None = None,
+    closed_loop: bool = False,
 ) -> Correction | None:
     """What the set says about one configuration; None where nothing measured reaches it.
 
@@ -165,8 +178,13 @@ def correction_for(
     few runs made is no measure of what another version does).
     kin_shrinkage: asked where other configurations of the model were uploaded, whose factors this one then shares
     (``solver.corrections.kin``); without it they say nothing.
+    closed_loop: of a number of requests in flight, whose spreads are apart where this engine version was measured on this device: that
+    they hold elsewhere was tried, and they did not (docs/decisions/0087-spreads-of-closed-loops.md).
     """
     found = found_for(current, device, family, engine)
+    at_home = found is not None and found.device == device and (version is None or version in found.versions)
+    if closed_loop and at_home and found is not None:
+        found = found.of_closed_loops()
     cell = current.cells.get(Cell(device, engine, llm, precision, layout))
     if cell is not None and (version is None or version in cell.versions):
         home = found if found is not None and found.device == device else None
@@ -183,7 +201,6 @@ def correction_for(
     cited = kin.benchmarks if kin is not None else ()
     if found is None:
         return Correction("borrowed", cited, shared, by_load=by_load) if kin is not None else None
-    at_home = found.device == device and (version is None or version in found.versions)
     own = next(
         (e for e in found.evidence if (e.llm, e.precision, e.layout) == (llm, precision, layout)), None
     )  # fmt: skip
@@ -267,11 +284,16 @@ def with_followers(factors: Mapping[str, float]) -> Mapping[str, float]:
     return {"inter_token": per_token, "end_to_end": per_token, "time_to_first_answer": per_token, **factors}
 
 
-def configuration_correction(current: CorrectionSet | None, configuration: Configuration) -> Correction | None:
+def configuration_correction(
+    current: CorrectionSet | None, configuration: Configuration, load: Load | None = None
+) -> Correction | None:
     """The same for a configuration as the solver holds it. One that drafts, serves adapters, sees images or keeps its cache on a disk was
-    never measured: what was, its model bare, is carried over."""
+    never measured: what was, its model bare, is carried over. load: spreads are of its kind where that has its own, else of any."""
     if current is None:
         return None
+    shape = configuration.shape
+    as_measured = configuration.speculation is None and shape.adapters is None and shape.images is None
+    as_measured = as_measured and not shape.guided_fraction and not configuration.engine.disk_cache_bytes
     model_class = configuration.shape.told_by
     found = correction_for(
         current,
@@ -286,6 +308,7 @@ def configuration_correction(current: CorrectionSet | None, configuration: Confi
         kin_shrinkage=lambda: Shrinkage(
             *(configuration.constants.si(name) for name in ("kin_shrinkage", "kin_run_shrinkage", "kin_bandwidth"))
         ),
+        closed_loop=as_measured and load is not None and load.kind == "closed",
     )
     if configuration.device.partition is not None:
         found = on_instance(current, configuration.device, configuration.engine.name, model_class)
@@ -298,9 +321,6 @@ def configuration_correction(current: CorrectionSet | None, configuration: Confi
         found = replace(
             found, spreads=joined(found.spreads, configuration.constants.range_si("interval_widened_miss"), EXACT)
         )
-    shape = configuration.shape
-    as_measured = configuration.speculation is None and shape.adapters is None and shape.images is None
-    as_measured = as_measured and not shape.guided_fraction and not configuration.engine.disk_cache_bytes
     device = configuration.device
     return found if as_measured else carried_over(current, device, configuration.engine.name, found)
 

@@ -8,7 +8,7 @@ Gauss–Newton step from the optimum without their rows: exact where the model i
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,8 +84,11 @@ def fit_constants(
     names: Sequence[str],
     rounds: int = ROUNDS,
     start: Mapping[str, float] | None = None,
+    taken: Collection[str] | None = None,
 ) -> Fit:
-    """Fit ``names`` on the measurements, shrunk towards the prior; the search begins there, or at ``start``."""
+    """Fit ``names`` on the measurements, shrunk towards the prior; the search begins there, or at ``start``. rounds: at most; with none
+    the constants stay as they start, and what leaving runs out needs is linearised there. taken: which replace their priors, else
+    those of little error."""
     names = tuple(n for n in names if n in prior.priors and prior.priors[n].value > 0)
     spreads = np.array([spread_log(prior, n) for n in names])
     position = np.array([math.log((start or {}).get(n, prior.priors[n].value) / prior.priors[n].value) for n in names])
@@ -94,7 +97,7 @@ def fit_constants(
     keys = [(i, metric) for i, row in enumerate(rows) for metric in row]
     owners = np.array([i for i, _ in keys] + [-1] * len(names), dtype=np.int64)
     jacobian, residuals, weights = np.zeros((0, 0)), np.zeros(0), np.zeros(0)
-    for _ in range(rounds):
+    for _ in range(max(rounds, 1)):
         residuals = np.nan_to_num(_stack(rows, keys))
         columns = []
         for k in range(len(names)):
@@ -107,6 +110,8 @@ def fit_constants(
         jacobian = np.vstack([np.array(columns).T, np.diag(1.0 / spreads)])
         full = np.concatenate([residuals, position / spreads])
         weights = np.where(np.abs(full) <= HUBER, 1.0, HUBER / np.maximum(np.abs(full), 1e-12))
+        if rounds < 1:
+            break
         step = _solve(jacobian, full, weights)
         step = np.clip(step, -LARGEST_STEP, LARGEST_STEP)
         best, loss = 0.0, _loss(residuals, position / spreads)
@@ -125,8 +130,8 @@ def fit_constants(
     errors = _standard_errors(jacobian, weights)
     fitted = {}
     for k, name in enumerate(names):
-        taken = bool(errors[k] <= TAKEN_STANDARD_ERROR)
-        fitted[name] = FittedConstant(current.priors[name].value, prior.priors[name].value, float(errors[k]), taken)
+        known = bool(errors[k] <= TAKEN_STANDARD_ERROR) if taken is None else name in taken
+        fitted[name] = FittedConstant(current.priors[name].value, prior.priors[name].value, float(errors[k]), known)
     kept = prior.replaced({n: f.value for n, f in fitted.items() if f.taken}, "corrected")
     return Fit(kept, fitted, names, jacobian, residuals, weights, owners)
 

@@ -122,12 +122,19 @@ def held(found: Sequence[PublicMiss], miss: Range, cluster: Cluster) -> float:
 
 def interval_score(found: Sequence[PublicMiss], miss: Range, cluster: Cluster, share: float = SHARE) -> float:
     """Mean over clusters of the width plus 2/α of what passes an end, in logarithms: least for the true quantiles."""
-    total, penalty = 0.0, 2.0 / (1.0 - share)
-    for one, weight in zip(found, weights(found, cluster), strict=True):
-        low, high = ends(one, miss)
-        passed = max(low - one.ratio, one.ratio - high, 0.0)
-        total += weight * (high - low + penalty * passed)
-    return total
+    return math.fsum(
+        weight * score_of(one.ratio, *ends(one, miss), share)
+        for one, weight in zip(found, weights(found, cluster), strict=True)
+    )
+
+
+def score_of(ratio: float, low: float, high: float, share: float = SHARE) -> float:
+    """Interval score of one value, all as logarithms.
+
+    >>> round(score_of(0.3, -0.1, 0.2), 3)
+    2.3
+    """
+    return high - low + 2.0 / (1.0 - share) * max(low - ratio, ratio - high, 0.0)
 
 
 def left_out(

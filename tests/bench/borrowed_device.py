@@ -53,7 +53,7 @@ def main() -> None:
             )
             configuration = run.configuration.with_constants(constants)
             told = predicted(replace(run, configuration=configuration), constants)
-            spread = configuration_correction(correction_set(blind), configuration)
+            spread = configuration_correction(correction_set(blind), configuration, run.load)
             assert spread is not None
             ratios = {m: run.measured[m] / told[m] for m in METRIC_TITLES if m in run.measured}
             within = {m: spread.spreads[m][0] <= r <= spread.spreads[m][1] for m, r in ratios.items()}
