@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from solver.deployment.configuration import Configuration
+from solver.replay.crowds import GLANCE_EXCESS, GLANCE_TURNOVERS
 from solver.replay.one_stream import capacity_requests_per_s
 from solver.replay.sessions import queued
 from solver.step.tables import StepTables
@@ -52,6 +53,9 @@ def lasting_queue(
         return None
     if traffic.sessions is not None:
         return _of_turns(configuration, tables, traffic, load)
+    glanced = capacity_requests_per_s(configuration, tables, traffic, GLANCE_TURNOVERS)
+    if glanced >= GLANCE_EXCESS * load.requests_per_s:
+        return None
     crowded = capacity_requests_per_s(configuration, tables, traffic)
     if crowded >= load.requests_per_s:
         return None

@@ -14,7 +14,14 @@ from solver.engine.replayable import MOST_REQUESTS
 from solver.engine.simulate import Schedule, SessionTrace, SimulationTrace, simulate
 from solver.errors import InvalidInputError, SaturatedError
 from solver.replay import sessions as of_sessions
-from solver.replay.crowds import CROWD_SEED, crowd_requests, crowded_requests_per_s, lane_seats, may_be_above_capacity
+from solver.replay.crowds import (
+    CAPACITY_TURNOVERS,
+    CROWD_SEED,
+    crowd_requests,
+    crowded_requests_per_s,
+    lane_seats,
+    may_be_above_capacity,
+)
 from solver.replay.in_step import between, stays_in_step, under_way
 from solver.replay.kept import kept
 from solver.sessions import spread_lengths
@@ -170,12 +177,15 @@ def weighted_statistics(pairs: Vector | Sequence[tuple[float, float]]) -> Statis
     return result
 
 
-def capacity_requests_per_s(configuration: Configuration, tables: StepTables, traffic: Traffic) -> float:
-    """Most requests per second the deployment completes while some wait, whatever the latency: all seats, or the whole cache."""
+def capacity_requests_per_s(
+    configuration: Configuration, tables: StepTables, traffic: Traffic, turnovers: int = CAPACITY_TURNOVERS
+) -> float:
+    """Most requests per second the deployment completes while some wait, whatever the latency: all seats, or the whole cache. turnovers:
+    how often all seats are taken anew."""
     schedule = configuration.schedule(traffic.shared_prefix_fraction)
     schedule = replace(schedule, contending_lanes=configuration.layout.pipeline_parallel - 1)
     seats = lane_seats(schedule, traffic)
-    prompts, outputs = _crowd(traffic, crowd_requests(seats))
+    prompts, outputs = _crowd(traffic, crowd_requests(seats, turnovers))
     return crowded_requests_per_s(tables, schedule, prompts, outputs, seats) * configuration.lanes
 
 
