@@ -88,7 +88,7 @@ def read_catalog(root: Path = DEFAULT_ROOT) -> Catalog:
     partitions = tuple(row for _, row in _toml_rows(root, "partitions", "partition", PartitionRow, problems))
     lines = _keyed(_toml_rows(root, "device_lines", "line", DeviceLineRow, problems), "id", problems)
     providers = _keyed(_toml_rows(root, "providers", "provider", ProviderRow, problems), "id", problems)
-    constants = tuple(row for _, row in _toml_rows(root, "constants", "constant", ConstantRow, problems))
+    constants = _constant_rows(root, problems)
     offers = _keyed(_offer_rows(root, problems), "id", problems)
     prices = tuple(row for _, row in _price_rows(root, problems))
     corrections: tuple[CorrectionSetRow, ...] = ()
@@ -113,6 +113,15 @@ def read_catalog(root: Path = DEFAULT_ROOT) -> Catalog:
         devices, nodes, offers, prices, energy, constants, llms, corrections, benchmarks, partitions, line_of, providers,
         digest(root),
     )  # fmt: skip
+
+
+def read_constants(root: Path = DEFAULT_ROOT) -> tuple[ConstantRow, ...]:
+    """The constants of a catalog release alone, a hundredth of its files. Raises ``CatalogError`` naming what is malformed."""
+    problems: list[str] = []
+    rows = _constant_rows(root, problems)
+    if problems:
+        raise CatalogError(problems)
+    return rows
 
 
 def digest(root: Path = DEFAULT_ROOT) -> str:
@@ -145,6 +154,10 @@ def _toml_rows(
                 entry["provenance"] = {**defaults, **entry.get("provenance", {})}
             if row := _validated(row_type, entry, where, problems):
                 yield where, row
+
+
+def _constant_rows(root: Path, problems: list[str]) -> tuple[ConstantRow, ...]:
+    return tuple(row for _, row in _toml_rows(root, "constants", "constant", ConstantRow, problems))
 
 
 def _toml(path: Path, name: str, problems: list[str]) -> dict[str, Any]:

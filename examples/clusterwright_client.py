@@ -1116,7 +1116,7 @@ class Client:
     def get_readyz(
         self,
     ) -> ReadyOut:
-        """``GET /readyz``. The database is reachable, migrated and seeded"""
+        """``GET /readyz``. The database is reachable, migrated, and seeded with what this version needs"""
         answer = self.call(
             "GET",
             "/readyz",

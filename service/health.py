@@ -2,17 +2,14 @@
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
-from sqlalchemy.exc import SQLAlchemyError
 
 from service import VERSION
 from service.access import Reader
-from service.catalog_release.queries import NOT_SEEDED, current_release
 from service.database import database_of
 from service.guarded_route import GuardedRoute
 from service.metrics import Metrics
-from service.migrate import newest_revision, stored_revision
-from service.problem_handlers import DAMAGED, DAMAGED_ADVICE
-from service.problems import PROBLEM_TYPES, UnavailableError, not_found
+from service.problems import PROBLEM_TYPES, not_found
+from service.readiness import require_ready
 from service.wire.health import LiveOut, ReadyOut
 from service.wire.problems import ProblemTypeOut
 
@@ -24,28 +21,13 @@ def get_healthz() -> LiveOut:
     return LiveOut(status="alive", version=VERSION)
 
 
-@router.get("/readyz", summary="The database is reachable, migrated and seeded")
+@router.get("/readyz", summary="The database is reachable, migrated, and seeded with what this version needs")
 def get_readyz(request: Request) -> ReadyOut:
-    database = database_of(request)
-    try:
-        stored = stored_revision(database)
-        if stored != newest_revision():
-            raise UnavailableError(
-                f"the database is at schema {stored or 'none'}, this version needs {newest_revision()}; "
-                "run `clusterwright migrate`"
-            )
-        with database.reading() as session:
-            release = current_release(session)
-            if release is None:
-                raise UnavailableError(NOT_SEEDED)
-            return ReadyOut(
-                status="ready", version=VERSION, schema_revision=stored, catalog_digest=release.digest,
-                catalog_revision=release.revision,
-            )  # fmt: skip
-    except SQLAlchemyError as error:
-        if DAMAGED.search(str(error)):
-            raise UnavailableError(DAMAGED_ADVICE, retry_after_s=60) from error
-        raise UnavailableError(f"the database cannot be used: {type(error).__name__}") from error
+    ready = require_ready(database_of(request))
+    return ReadyOut(
+        status="ready", version=VERSION, schema_revision=ready.schema, catalog_digest=ready.release.digest,
+        catalog_revision=ready.release.revision,
+    )  # fmt: skip
 
 
 @router.get("/metrics", summary="Prometheus metrics", response_class=Response)

@@ -38,6 +38,7 @@ from service.prices_import import routes as prices_import
 from service.problem_handlers import install_problem_handlers
 from service.providers import routes as providers
 from service.rate_limit import RateLimit
+from service.readiness import log_unreadiness
 from service.recommendations import routes as recommendations
 from service.recommendations.catalog_snapshot import SnapshotCache
 from service.recommendations.solved_requests import SolvedRequestCache
@@ -102,6 +103,7 @@ def create_app(settings: Settings | None = None, clock: Clock = system_clock, *,
         app.state.job_worker = JobWorker(app.state.database, chosen, clock, slots if run_jobs else 0)
         app.state.job_worker.start()
         if run_jobs:
+            log_unreadiness(app.state.database)
             start_warming()
         try:
             yield

@@ -26,7 +26,7 @@ from service.problems import (
     problem_response,
 )
 from service.wire.quantities import PART_PATTERN, SLUG_PATTERN
-from solver.errors import InvalidInputError, NoPlanInTimeError, SolverFailedError
+from solver.errors import FigureMissingError, InvalidInputError, NoPlanInTimeError, SolverFailedError
 
 log = logging.getLogger("clusterwright")
 
@@ -52,7 +52,7 @@ FULL = re.compile(r"disk is full|no space left|could not extend file", re.I)
 def install_problem_handlers(app: FastAPI) -> None:
     app.add_exception_handler(ProblemError, _problem)
     app.add_exception_handler(RequestValidationError, _invalid_request)
-    for raised in (InvalidInputError, NoPlanInTimeError, SolverFailedError):
+    for raised in (FigureMissingError, InvalidInputError, NoPlanInTimeError, SolverFailedError):
         app.add_exception_handler(raised, _solver)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(DBAPIError, _database)
@@ -87,6 +87,8 @@ def as_problem(error: Exception) -> ProblemError:
         return error
     if isinstance(error, InvalidInputError):
         return InvalidFieldsError([FieldError(str(error), pointer="")])
+    if isinstance(error, FigureMissingError):
+        return InvalidFieldsError([FieldError(f"figure_missing: {error}", pointer="")])
     if isinstance(error, NoPlanInTimeError):
         advice = "raise time_limit_s, allow a gap_fraction, or narrow the limits to fewer devices or providers"
         return UnavailableError(f"{error}; {advice}", retry_after_s=1)

@@ -1,4 +1,5 @@
-"""Catalog files → tables. Run again with the same files it does nothing; with newer files it adds what is new.
+"""Catalog files → tables. Run again with the same files it does nothing, except that constants which are gone come back;
+with newer files it adds what is new.
 
 Sourced rows are brought up to date; prices are only ever appended: a changed amount for a stored instant is a later
 belief, and an offer that the files no longer hold is withdrawn by a step without a price. What users added is left
@@ -17,8 +18,9 @@ from catalog.correction_rows import CorrectionSetRow
 from catalog.read import Catalog
 from catalog.rows import DeviceLineRow, PartitionRow, Row
 from service.benchmarks.own_runs import store_own_runs
-from service.catalog_release.queries import current_release, record_seeding
+from service.catalog_release.queries import current_release, record_change, record_seeding
 from service.clock import Clock
+from service.constants.needed import lacking
 from service.constants.tables import ConstantTable
 from service.corrections.queries import add_correction_set, known_numbers
 from service.corrections.tables import CorrectionSetTable
@@ -54,9 +56,9 @@ class SeedingReport:
 def seed(session: Session, catalog: Catalog, clock: Clock) -> SeedingReport:
     """Bring the tables to this catalog release, in the caller's transaction."""
     release = current_release(session)
-    if release is not None and release.seeded_digest == catalog.digest:
-        return SeedingReport(catalog.digest, unchanged=True)
     now = clock()
+    if release is not None and release.seeded_digest == catalog.digest:
+        return SeedingReport(catalog.digest, unchanged=not _restore_constants(session, catalog, now))
     record_seeding(session, catalog.digest, now)
     made = {d.id: _device(d, catalog.device_lines[d.id], catalog.partitions) for d in catalog.devices.values()}
     devices = _upsert(session, DeviceTable, made)
@@ -80,6 +82,17 @@ def seed(session: Session, catalog: Catalog, clock: Clock) -> SeedingReport:
     return SeedingReport(
         catalog.digest, False, devices, nodes, llm_count, offer_count, len(steps), len(withdrawals), kept, runs
     )
+
+
+def _restore_constants(session: Session, catalog: Catalog, now: dt.datetime) -> bool:
+    """Constants that somebody took out of the tables, and without which nothing is planned; values that were changed stay."""
+    gone = lacking(session, catalog.constants)
+    if gone:
+        record_change(
+            session, "constants", {"restored": [[row.name, row.family, row.device, row.engine] for row in gone]}, now
+        )
+        session.execute(insert(ConstantTable), [_constant(row) for row in gone])
+    return bool(gone)
 
 
 def _add_correction_sets(session: Session, corrections: Sequence[CorrectionSetRow], now: dt.datetime) -> None:

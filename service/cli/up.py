@@ -46,8 +46,8 @@ def _visit(url: str, example: Path, settings: Settings) -> None:
     token = settings.token.get_secret_value() if settings.token else None
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     with httpx.Client(base_url=url, timeout=ANSWER_WITHIN_S, headers=headers) as client:
-        if not _is_ready(client):
-            errors.print(f"the service was not ready within {READY_WITHIN_S:.0f} s")
+        if (missing := _what_is_missing(client)) is not None:
+            errors.print(f"the service was not ready within {READY_WITHIN_S:.0f} s: {missing}")
             return
         try:
             with errors.status(f"posting {example} to /v1/recommendations"):
@@ -72,13 +72,16 @@ def _offer(client: httpx.Client, answer: dict[str, Any], offer_id: str) -> dict[
     return offer
 
 
-def _is_ready(client: httpx.Client) -> bool:
-    deadline = time.monotonic() + READY_WITHIN_S
+def _what_is_missing(client: httpx.Client) -> str | None:
+    """None as soon as the service is ready; at last, what it says it lacks."""
+    deadline, missing = time.monotonic() + READY_WITHIN_S, "no answer"
     while time.monotonic() < deadline:
         try:
-            if client.get("/readyz").status_code == 200:
-                return True
-        except httpx.HTTPError:
+            answer = client.get("/readyz")
+            if answer.is_success:
+                return None
+            missing = str(answer.json().get("detail"))
+        except (httpx.HTTPError, ValueError):
             pass
         time.sleep(0.1)
-    return False
+    return missing

@@ -6,8 +6,8 @@ import asyncio
 from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.local import errors, load_for_good, local_database
 from service.clock import system_clock
-from service.migrate import newest_revision, stored_revision
 from service.process_memory import hold_together
+from service.readiness import require_ready
 from service.settings import Settings
 
 
@@ -19,9 +19,7 @@ def worker_command(arguments: argparse.Namespace, settings: Settings) -> int:
                 "on SQLite the service computes its jobs itself; workers need CLUSTERWRIGHT_DATABASE_URL=postgresql+psycopg://…",
                 ExitCode.bad_input,
             )
-        stored = stored_revision(database)
-        if stored != newest_revision():
-            raise CommandError(f"the database is at schema {stored or 'none'}; run `clusterwright migrate`")
+        require_ready(database)
     from service.jobs.postgres_worker import run_worker
     from service.request_log import configure_logging
 

@@ -14,6 +14,7 @@ from sqlmodel import Session
 
 from catalog.correction_rows import CorrectionSetRow
 from service.catalog_release.queries import require_release
+from service.constants.needed import require_constants
 from service.constants.queries import all_constants
 from service.corrections.queries import newest_correction_set
 from service.corrections.sets_in_force import Overlay
@@ -134,8 +135,9 @@ class SnapshotCache:
 
 
 def read_snapshot(session: Session, price_as_of: dt.datetime) -> CatalogSnapshot:
-    """Read and convert every row."""
+    """Read and convert every row. Raises UnavailableError where the rows are not those that this version computes with."""
     release = require_release(session)
+    require_constants(session)
     newest = newest_correction_set(session)
     corrections = None if newest is None else CorrectionSetRow.model_validate(newest.content)
     devices: dict[str, Device] = {}
