@@ -60,10 +60,18 @@ class Market:
         )
         return FleetProblem(self.offers, replace(table, capacity_requests_per_s=capacity[:, None]), demands)
 
+    def room(self, workload: int) -> int:
+        """Copies of a workload's model that all nodes hold: spread over more, the same replicas are slower."""
+        rows = [row for row in self.rows if row.workload == workload]
+        return sum(
+            (offer.max_nodes or 0) * (offer.devices // row.devices_per_replica) * row.copies
+            for row, offer in zip(rows, self.offers, strict=True)
+        )
+
     def enumerated(self) -> float:
         """The least cost over every number of replicas. That each problem's is the least is for test_copies to say."""
         most = MOST if self.workloads == 1 else MOST // 2
-        numbers = itertools.product(range(1, most + 1), repeat=self.workloads)
+        numbers = itertools.product(*(range(1, min(most, self.room(w)) + 1) for w in range(self.workloads)))
         found = [solve_fleet(self.problem(spread, spread)).objective for spread in numbers]
         return min((value for value in found if value is not None), default=math.inf)
 

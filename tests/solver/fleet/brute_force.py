@@ -70,8 +70,9 @@ class _Enumeration:
                 break
             if not self._counts_allowed(nodes):
                 continue
+            tried: set[tuple[int, ...]] = set()
             for replicas in self._replica_counts(nodes):
-                value = self._value(replicas, nodes)
+                value = self._value(replicas, nodes, tried)
                 if value is None:
                     continue
                 if problem.objective == "cost":
@@ -101,8 +102,9 @@ class _Enumeration:
         spot = sum(d for d, offer in zip(devices, problem.offers, strict=True) if offer.interruptible)
         return share is None or spot <= share * sum(devices) + 1e-9
 
-    def _value(self, replicas: tuple[int, ...], nodes: tuple[int, ...]) -> float | None:
-        """Objective of the best sub-vector of ``replicas``: fewer replicas draw less power."""
+    def _value(self, replicas: tuple[int, ...], nodes: tuple[int, ...], tried: set[tuple[int, ...]]) -> float | None:
+        """Objective of the best sub-vector of ``replicas``: fewer replicas draw less power. Those of ``tried``, on the same nodes,
+        were parts of other vectors; they are left out and the others added."""
         problem, limits = self.problem, self.problem.limits
         usd = self._usd(nodes)
         host_w = sum(n * offer.host_power_w for n, offer in zip(nodes, problem.offers, strict=True))
@@ -112,6 +114,9 @@ class _Enumeration:
         choices = itertools.product(*(range(count + 1) for count in replicas)) if fewer_matter else [replicas]
         best: float | None = None
         for chosen in choices:
+            if chosen in tried:
+                continue
+            tried.add(chosen)
             total = self._by_row(chosen, None)
             power_w = host_w + sum(x * p for x, p in zip(total, self.power, strict=True))
             if limits.power_w is not None and power_w > limits.power_w + 1e-9:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from solver.fleet import FleetProblem, SolveOptions, solve_fleet, verify
+from solver.fleet import FleetProblem, FleetResult, SolveOptions, solve_fleet, verify
 from tests.seeds import cases
 from tests.solver.fleet.brute_force import best_objective
 from tests.solver.fleet.instances import tiny_problem
@@ -11,15 +11,17 @@ INSTANCES = cases(600)
 BATCH = cases(50)
 
 
-def check(problem: FleetProblem, options: SolveOptions, seed: int, expected: float | None) -> bool:
+def check(problem: FleetProblem, options: SolveOptions, seed: int, expected: float | None) -> FleetResult:
+    """The answer: verified, and with a plan of what is expected, or with none."""
     result = solve_fleet(problem, options)
     assert verify(problem, result) == [], f"seed {seed}"
     if expected is None:
         assert result.outcome == "infeasible", f"seed {seed}: {result}"
-        return False
+        assert result.plan is None, f"seed {seed}"
+        return result
     assert result.outcome == "optimal", f"seed {seed}: {result}"
     assert result.objective == pytest.approx(expected, rel=1e-5, abs=1e-7), f"seed {seed}: {result}"
-    return True
+    return result
 
 
 @pytest.mark.parametrize("start", range(0, INSTANCES, BATCH))
@@ -27,7 +29,7 @@ def test_highs_pruned_equals_enumeration(start: int) -> None:
     feasible = 0
     for seed in range(start, start + BATCH):
         problem = tiny_problem(seed)
-        feasible += check(problem, SolveOptions(), seed, best_objective(problem))
+        feasible += check(problem, SolveOptions(), seed, best_objective(problem)).plan is not None
     assert BATCH // 8 < feasible < BATCH, "instances must be both feasible and infeasible"
 
 

@@ -37,8 +37,9 @@ def test_equals_enumeration(start: int) -> None:
     feasible, split = 0, 0
     for seed in range(start, start + BATCH):
         problem = tiny_split_problem(seed)
-        feasible += check(problem, SolveOptions(), seed, best_objective(problem))
-        plan = solve_fleet(problem).plan
+        result = check(problem, SolveOptions(), seed, best_objective(problem))
+        plan = result.plan
+        feasible += plan is not None
         split += plan is not None and any(group.splits for group in plan.groups)
     assert BATCH // 8 < feasible < BATCH, "instances must be both feasible and infeasible"
     assert split > BATCH // 10, "plans must use split devices"
