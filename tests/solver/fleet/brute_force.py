@@ -102,10 +102,13 @@ class _Enumeration:
         spot = sum(d for d, offer in zip(devices, problem.offers, strict=True) if offer.interruptible)
         return share is None or spot <= share * sum(devices) + 1e-9
 
-    def _value(self, replicas: tuple[int, ...], nodes: tuple[int, ...], tried: set[tuple[int, ...]]) -> float | None:
+    def _value(
+        self, replicas: tuple[int, ...], nodes: tuple[int, ...], tried: set[tuple[int, ...]] | None = None
+    ) -> float | None:
         """Objective of the best sub-vector of ``replicas``: fewer replicas draw less power. Those of ``tried``, on the same nodes,
         were parts of other vectors; they are left out and the others added."""
         problem, limits = self.problem, self.problem.limits
+        tried = set() if tried is None else tried
         usd = self._usd(nodes)
         host_w = sum(n * offer.host_power_w for n, offer in zip(nodes, problem.offers, strict=True))
         fewer_matter = problem.objective == "power" or limits.power_w is not None or self.carbon_matters

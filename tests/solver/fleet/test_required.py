@@ -17,12 +17,14 @@ INSTANCES = cases(520, 200)
 class Requiring(_Enumeration):
     """Enumeration of the plans that run at least one replica of each requirement's deployments."""
 
-    def _value(self, replicas: tuple[int, ...], nodes: tuple[int, ...]) -> float | None:
+    def _value(
+        self, replicas: tuple[int, ...], nodes: tuple[int, ...], tried: set[tuple[int, ...]] | None = None
+    ) -> float | None:
         keys = self.problem.deployments.key.tolist()
         for required in self.problem.required:
             if not any(replicas[row] for row in self.rows if required.keys is None or keys[row] in required.keys):
                 return None
-        return super()._value(replicas, nodes)
+        return super()._value(replicas, nodes, tried)
 
 
 def with_named_offers_apart(problem: FleetProblem, named: frozenset[str]) -> FleetProblem:
