@@ -30,6 +30,14 @@ MOST_TABLES = 48
 """Step tables kept at once: some hundred kilobytes each, and a millisecond to make."""
 
 
+InTime = Callable[[], bool]
+"""Is there time left to simulate?"""
+
+
+def always() -> bool:
+    return True
+
+
 Key = tuple[int, bool]
 """Row of a space, and whether its constants are those that factors of a measured configuration were made against."""
 
@@ -86,8 +94,11 @@ class Runs:
     by_rate: MutableMapping[float, Looks] = field(default_factory=dict)
     simulations: int = 0
 
-    def holds(self, requests_per_s: float, goal: Goal, *, simulate: bool = True) -> bool | None:
-        """Does one replica keep within the goal at this rate? None: not known without simulating, and that was not asked for.
+    def holds(
+        self, requests_per_s: float, goal: Goal, *, simulate: bool = True, in_time: InTime = always
+    ) -> bool | None:
+        """Does one replica keep within the goal at this rate? None: not known without simulating, and that was not asked for, or
+        there is no time for a whole long run.
 
         Decided by a quick look and a first draw where those are clear, else by the whole long run. The verdict at a rate is
         a function of the goal that never turns from yes to no as a target is loosened.
@@ -96,7 +107,7 @@ class Runs:
         if clear is not None:
             return clear
         looks = self.by_rate.get(requests_per_s)
-        if not simulate and (looks is None or looks.known < 3):
+        if (looks is None or looks.known < 3) and not (simulate and in_time()):
             return None
         whole = self._looks(requests_per_s, 3).whole
         return whole is not None and goal.ratio_of(whole) <= 1.0

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from solver.capacity.goal import Goal
-from solver.capacity.runs import Runs, rung, rung_at_least
+from solver.capacity.runs import InTime, Runs, always, rung, rung_at_least
 
 RUNGS = 8192
 """Below the highest rung: rates down to a 26,000th of it."""
@@ -37,6 +37,11 @@ class Bracket:
     @property
     def is_settled(self) -> bool:
         return self.at_most <= self.holds
+
+    def narrowed(self, by: "Bracket") -> "Bracket":
+        """What both say; what either has seen to hold holds."""
+        holds = max(self.holds, by.holds)
+        return Bracket(holds, max(holds, min(self.at_most, by.at_most)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,48 +83,53 @@ class CandidateReplica:
     most: float
     anchor: float
 
-    def bracket(self, enough: Enough | None = None) -> Bracket:
-        """What is known of the rate it sustains, after simulating until that is ``enough`` (None: nothing)."""
-        return sustained(self.runs, self.goal, self.most, self.anchor, enough)
+    def bracket(self, enough: Enough | None = None, in_time: InTime = always) -> Bracket:
+        """What is known of the rate it sustains, after simulating until that is ``enough`` (None: nothing) or time is up."""
+        return sustained(self.runs, self.goal, self.most, self.anchor, enough, in_time)
 
-    def carrying(self, requests_per_s: float, known: Bracket, *, looked: bool) -> Bracket:
+    def carrying(self, requests_per_s: float, known: Bracket, *, looked: bool, in_time: InTime = always) -> Bracket:
         """What is known of the rate it sustains once it is known whether that is this one, or more, and no more than that.
 
         What a short look at the next rung makes clear is believed at once: none below it carries the rate, since a sustained
         rate is a rung. Short looks then say about how much is too much, unless they did before (``looked``). What is near its
-        limits is decided where capacities are: whoever turns on how much more or less it carries asks again.
+        limits is decided where capacities are: whoever turns on how much more or less it carries asks again. Where time is up it may
+        not be known.
         """
         above = rung(rung_at_least(requests_per_s))
         clear = self.runs.clearly_holds(above, self.goal) if above <= known.at_most else None
         if clear:
             return Bracket(above, known.at_most)
         if clear is False and not looked:
-            return Bracket(known.holds, min(requests_per_s * JUST_BELOW, self.too_much(requests_per_s)))
-        return self.bracket(carries(requests_per_s))
+            return Bracket(
+                known.holds, min(requests_per_s * JUST_BELOW, self.too_much(requests_per_s, in_time=in_time))
+            )
+        return self.bracket(carries(requests_per_s), in_time)
 
-    def too_much(self, requests_per_s: float, look: Look = QUICK_LOOK) -> float:
+    def too_much(self, requests_per_s: float, look: Look = QUICK_LOOK, in_time: InTime = always) -> float:
         """A rate from which on looks fail clearly, found from here downwards; above it where this one does not fail.
 
-        Infinite where this rate does not fail clearly.
+        Infinite where this rate does not fail clearly. Where time is up, the lowest seen to.
         """
         fails = rung_at_least(requests_per_s)
         if look.leaves_open(self.runs, rung(fails), self.goal):
             return math.inf
         lowest, passes, stride = fails - RUNGS, fails, look.first_stride
         while passes > lowest:
+            if not in_time():
+                return rung(fails) * JUST_BELOW
             passes -= stride
             if look.leaves_open(self.runs, rung(passes), self.goal):
                 break
             fails, stride = passes, stride * 2
         else:
             return 0.0
-        while fails - passes > look.close:
+        while fails - passes > look.close and in_time():
             middle = (fails + passes) // 2
             if look.leaves_open(self.runs, rung(middle), self.goal):
                 passes = middle
             else:
                 fails = middle
-        return rung(fails) * (1.0 - 1e-6)
+        return rung(fails) * JUST_BELOW
 
 
 FAR = 64
@@ -159,15 +169,17 @@ class _Stretch:
         self.high = at
 
 
-def sustained(runs: Runs, goal: Goal, most: float, anchor: float, enough: Enough | None = None) -> Bracket:
-    """What is known of the sustained rate after simulating until it is ``enough``; None: simulate nothing.
+def sustained(
+    runs: Runs, goal: Goal, most: float, anchor: float, enough: Enough | None = None, in_time: InTime = always
+) -> Bracket:
+    """What is known of the sustained rate after simulating until it is ``enough``, or time is up; None: simulate nothing.
 
     most: no replica sustains more under this goal (screening). anchor: the highest rung is the first above it; it must not
     depend on the goal.
     """
     if most <= 0.0 or anchor <= 0.0:
         return Bracket(0.0, 0.0)
-    high, simulate = rung_at_least(anchor) + 1, enough is not None
+    high, simulate = rung_at_least(anchor) + 1, enough is not None and in_time()
     lowest = high - RUNGS
     idle = runs.holds_idle(rung(lowest), goal, simulate=simulate)
     if idle is None:
@@ -176,6 +188,7 @@ def sustained(runs: Runs, goal: Goal, most: float, anchor: float, enough: Enough
         return Bracket(0.0, 0.0)
     left = _Stretch(lowest, high)
     while True:
+        simulate = simulate and in_time()
         bracket = Bracket(rung(left.sure) if left.sure > lowest else 0.0, min(most, rung(left.high - 1)))
         if left.high - left.low == 1:
             return Bracket(bracket.holds, bracket.holds)
@@ -187,12 +200,13 @@ def sustained(runs: Runs, goal: Goal, most: float, anchor: float, enough: Enough
             return bracket
         surer = replace(bracket, holds=rung(left.low))
         # Where it fails nothing follows yet: a rung above may still stand for it, and the end must not depend on what is asked.
-        if enough is not None and left.believed and enough(surer) and runs.holds(rung(left.low), goal):
+        stands = enough is not None and left.believed and enough(surer)
+        if stands and runs.holds(rung(left.low), goal, simulate=simulate, in_time=in_time):
             return surer
         if at - left.low >= 2 * FAR and runs.is_likely_to_hold(rung(at), goal, simulate=simulate):
             left.believe(at)
             continue
-        verdict = runs.holds(rung(at), goal, simulate=simulate)
+        verdict = runs.holds(rung(at), goal, simulate=simulate, in_time=in_time)
         if verdict is None:
             return bracket
         (left.holds if verdict else left.fails)(at)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.candidates.screening import Screened
+from solver.capacity.runs import InTime, always
 from solver.capacity.sustained_rate import ONE_DRAW, Bracket, CandidateReplica, is_settled
 from solver.confirmation.facts import CandidateFacts, FactsMemo, Seen
 from solver.confirmation.rates import ROUNDING, rate_to_hold
@@ -60,41 +61,48 @@ class Brackets:
         bracket = self._facts(workload).known.get(self.screened[workload].alike(row))
         return 0.0 if bracket is None else bracket.holds
 
-    def carry(self, workload: int, row: int, requests_per_s: float) -> Bracket:
-        """The bracket of a candidate once it is known whether a replica carries this rate."""
+    def carry(self, workload: int, row: int, requests_per_s: float, in_time: InTime = always) -> Bracket:
+        """The bracket of a candidate once it is known whether a replica carries this rate, or time is up."""
         facts, key, candidate, bracket = self._of(workload, row)
         if bracket.holds < requests_per_s <= bracket.at_most:
             before = candidate.runs.simulations
-            bracket = candidate.carrying(requests_per_s, bracket, looked=facts.is_seen(key, Seen.SHORTLY))
-            if bracket.at_most < requests_per_s:
-                facts.see(key, Seen.SHORTLY)
+            looked = facts.is_seen(key, Seen.SHORTLY)
+            found = candidate.carrying(requests_per_s, bracket, looked=looked, in_time=in_time)
+            if not in_time():
+                bracket = found.narrowed(bracket)
+            else:
+                bracket = found
+                if bracket.at_most < requests_per_s:
+                    facts.see(key, Seen.SHORTLY)
             self.simulations += candidate.runs.simulations - before
             self._keep(facts, key, bracket)
         return bracket
 
-    def look(self, workload: int, row: int, share: float) -> None:
+    def look(self, workload: int, row: int, share: float, in_time: InTime = always) -> None:
         """Find out by short looks whether a candidate sustains this share of what is believed of it, and if not, about
         how much is too much."""
         facts, key, candidate, bracket = self._of(workload, row)
         if facts.is_seen(key, Seen.SHORTLY) or bracket.at_most <= 0.0:
             return
-        facts.see(key, Seen.SHORTLY)
         before = candidate.runs.simulations
-        most = candidate.too_much(bracket.at_most * share)
+        most = candidate.too_much(bracket.at_most * share, in_time=in_time)
+        if in_time():
+            facts.see(key, Seen.SHORTLY)
         self.simulations += candidate.runs.simulations - before
         self._keep(facts, key, Bracket(bracket.holds, min(bracket.at_most, most)))
 
-    def look_further(self, workload: int, row: int) -> None:
+    def look_further(self, workload: int, row: int, in_time: InTime = always) -> None:
         """Lower the upper end of a candidate as far as short looks can, or where they have, one draw of a long run."""
         facts, key, candidate, bracket = self._of(workload, row)
         if not facts.is_seen(key, Seen.SHORTLY):
-            self.look(workload, row, 1.0)
+            self.look(workload, row, 1.0, in_time)
             return
         if facts.is_seen(key, Seen.IN_ONE_DRAW) or bracket.is_settled:
             return
-        facts.see(key, Seen.IN_ONE_DRAW)
         before = candidate.runs.simulations
-        most = max(bracket.holds, candidate.too_much(bracket.at_most, ONE_DRAW))
+        most = max(bracket.holds, candidate.too_much(bracket.at_most, ONE_DRAW, in_time))
+        if in_time():
+            facts.see(key, Seen.IN_ONE_DRAW)
         self.simulations += candidate.runs.simulations - before
         self._keep(facts, key, Bracket(bracket.holds, min(bracket.at_most, most)))
 
@@ -105,12 +113,14 @@ class Brackets:
         seen = {key for key, seen in facts.seen.items() if seen >= closely}
         return np.isin(alike, list(seen | settled))
 
-    def settle(self, workload: int, row: int) -> Bracket:
-        """The bracket of a candidate once it is closed. What was seen to hold before holds, whatever a rung below it says."""
+    def settle(self, workload: int, row: int, in_time: InTime = always) -> Bracket:
+        """The bracket of a candidate once it is closed, or time is up. What was seen to hold before holds, whatever a rung below it
+        says."""
         facts, key, candidate, known = self._of(workload, row)
         before = candidate.runs.simulations
-        holds = max(known.holds, candidate.bracket(is_settled).holds)
-        found = Bracket(holds, holds)
+        found = candidate.bracket(is_settled, in_time)
+        holds = max(known.holds, found.holds)
+        found = Bracket(holds, holds) if found.is_settled else found.narrowed(known)
         self._keep(facts, key, found)
         self.simulations += candidate.runs.simulations - before
         return found
@@ -162,12 +172,14 @@ class Brackets:
                 continue
             if not in_time():
                 return False
-            if self.carry(place.workload, place.row, enough).holds >= enough:
+            if self.carry(place.workload, place.row, enough, in_time).holds >= enough:
                 continue
             held = False
             # What a plan without it would try next is most likely the same in another precision.
             for row in self.screened[place.workload].siblings(place.row):
-                self.look(place.workload, row, rate / place.capacity_requests_per_s)
+                if not in_time():
+                    return False
+                self.look(place.workload, row, rate / place.capacity_requests_per_s, in_time)
         return held
 
     def hold_confirmed(self, _assembly: Assembly, _places: Sequence[Placement]) -> bool:
@@ -180,7 +192,7 @@ class Brackets:
         """Close the brackets of a plan's replicas: what they sustain, no more and no less."""
         for place in self._mine(places):
             if in_time():
-                self.settle(place.workload, place.row)
+                self.settle(place.workload, place.row, in_time)
             rows = assembly.rows_in_role(place.workload) & (assembly.row_of == place.row)
             capacity[rows, 0] = self.holds(place.workload, place.row)
 

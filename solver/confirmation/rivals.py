@@ -74,7 +74,7 @@ def _simulate(
         if not math.isfinite(cost[k]) or cost[k] >= most_usd_per_hour:
             return
         needed = one.load / (round(cost[k] / one.price[k]) * one.replicas[k])
-        bracket = brackets.carry(workload, int(one.rows[k]), needed)
+        bracket = brackets.carry(workload, int(one.rows[k]), needed, in_time)
         if bracket.holds >= needed * (1.0 - 1e-12):
             return
         same = np.flatnonzero(one.alike == one.alike[k])

@@ -44,7 +44,7 @@ def look_at_sharing(assembly: Assembly, brackets: Brackets, usd_per_hour: float,
         for workload, row in wanted:
             if not in_time():
                 return
-            brackets.look_further(workload, row)
+            brackets.look_further(workload, row, in_time)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,9 +66,17 @@ def test_nothing_is_looked_at_whose_use_would_cost_more_than_there_is_to_save() 
 def test_looks_end_with_the_time() -> None:
     assembly = of(planning(*random_workloads(1)))
     brackets = Brackets(assembly.screened)
+    look_at_sharing(assembly, brackets, 1e9, lambda: brackets.learnt == 0)
+    assert sum(len(brackets.memo.of(one).seen) for one in assembly.screened) == 1
+
+
+def test_what_time_ran_out_for_is_not_taken_as_looked_at() -> None:
+    assembly = of(planning(*random_workloads(1)))
+    brackets = Brackets(assembly.screened)
     left = iter([True, True, True])
     look_at_sharing(assembly, brackets, 1e9, lambda: next(left, False))
-    assert sum(len(brackets.memo.of(one).seen) for one in assembly.screened) == 2
+    assert brackets.learnt > 0
+    assert not any(brackets.memo.of(one).seen for one in assembly.screened)
 
 
 @pytest.mark.parametrize("seed", range(10, 16))

@@ -185,6 +185,44 @@ class TestPlainCases:
         assert 7.0 / NEXT_RUNG <= found <= 7.0
 
 
+class TestTime:
+    """Every simulation takes one of so many seconds: what is said when they are over is true, and little is simulated after them."""
+
+    @pytest.mark.parametrize("seed", range(40))
+    def test_what_is_known_when_time_is_up_brackets_what_is_found_in_the_end(self, seed: int) -> None:
+        rng = random.Random(seed)
+        knee, exponent = math.exp(rng.uniform(-1.0, 3.0)), rng.uniform(0.5, 6.0)
+        goal, most = Goal(Targets({"p95": 1.0})), knee * rng.uniform(0.7, 3.0)
+        end = sustained(growing(knee, exponent), goal, most, most, is_settled).holds
+        for seconds in range(0, 60, 3):
+            runs = growing(knee, exponent)
+            one, known = CandidateReplica(runs, goal, most, most), Bracket(0.0, most)
+
+            def in_time(runs: Runs = runs, seconds: int = seconds) -> bool:
+                return runs.simulations < seconds
+
+            asked = end * rng.uniform(0.5, 1.5)
+            for found in (
+                one.carrying(asked, known, looked=rng.random() < 0.5, in_time=in_time),
+                one.bracket(is_settled, in_time),
+                Bracket(0.0, one.too_much(most, in_time=in_time)),
+            ):
+                assert found.holds <= end <= found.at_most
+            assert runs.simulations <= seconds + 16
+
+    def test_a_search_that_goes_on_later_ends_where_it_would_have(self) -> None:
+        goal, runs, left = Goal(Targets({"p95": 1.0})), growing(1.0, 2.0), 0
+
+        def in_time() -> bool:
+            return runs.simulations < left
+
+        end = sustained(growing(1.0, 2.0), goal, 7.0, 7.0, is_settled)
+        while not (found := sustained(runs, goal, 7.0, 7.0, is_settled, in_time)).is_settled:
+            left += 5
+        assert found == end
+        assert left > 5
+
+
 class TestTooMuch:
     @pytest.mark.parametrize("seed", range(60))
     @pytest.mark.parametrize(("look", "excess"), [(QUICK_LOOK, QUICK_EXCESS), (ONE_DRAW, DRAW_EXCESS)])
