@@ -74,18 +74,20 @@ def sampled_turns(
     """
     turns = spread_lengths(sessions.turns, count, rng)
     total = int(turns.sum())
-    begins = np.repeat(np.cumsum(turns) - turns, turns)
+    first = np.cumsum(turns) - turns
     session = np.repeat(np.arange(count), turns)
-    number = np.arange(total) - begins
+    number = np.arange(total) - np.repeat(first, turns)
     user, outputs = spread_lengths(sessions.user, total, rng), spread_lengths(output, total, rng)
     added = np.cumsum(user + outputs)
-    prompts = sessions.opening_tokens + added - outputs - np.where(begins > 0, added[begins - 1], 0)
+    before = np.where(first > 0, added[first - 1], 0)
+    prompts = added - outputs + np.repeat(sessions.opening_tokens - before, turns)
     if longest_tokens is None:
         return SampledTurns(session, number, prompts, outputs, 0.0)
-    first = number == 0
-    prompts = np.where(first, np.minimum(prompts, longest_tokens - 1), prompts)
-    outputs = np.where(first, np.minimum(outputs, longest_tokens - prompts), outputs)
+    prompts[first] = np.minimum(prompts[first], longest_tokens - 1)
+    outputs[first] = np.minimum(outputs[first], longest_tokens - prompts[first])
     fits = prompts + outputs <= longest_tokens  # what does not fit is followed by longer turns only
+    if fits.all():
+        return SampledTurns(session, number, prompts, outputs, 0.0)
     return SampledTurns(session[fits], number[fits], prompts[fits], outputs[fits], 1.0 - float(fits.mean()))
 
 

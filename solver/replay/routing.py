@@ -24,28 +24,30 @@ MOST_ROUTED = 400_000_000
 
 @entry
 def route(
-    by_prefix: int, at_s: Any, service_s: float, prompts: Any, outputs: Any, session: Any, system: Any, pair: Any,
+    by_prefix: int, order: Any, at_s: Any, service_s: float, prompts: Any, outputs: Any, session: Any, system: Any, pair: Any,
     system_tokens: int, opening_tokens: int, tie: Any, count: Any, held: Any, last: Any, kept: Any, systems: Any, pairs: Any,
     chosen: Any,
 ) -> None:  # fmt: skip
-    """Fill in ``chosen``, the replica of each turn; turns come in the order of ``at_s``.
+    """Fill in ``chosen``, the replica of each turn. order: of the turns by ``at_s``.
 
     by_prefix: to where prompt tokens that are not known there, and those of turns in progress there, are fewest; else to where
-    fewest turns are in progress. Of equals the first from ``tie`` on. By replica: count, held, of turns in progress. By session:
-    last, kept: where its last turn went, and tokens it left. systems, pairs: which opening has been sent where, by kind and then
-    by replica.
+    fewest turns are in progress. Of equals the first from ``tie`` on, which has one for each place in the order. By replica: count,
+    held, of turns in progress. By session: system, pair, its openings; last, kept: where its last turn went, and tokens it left.
+    systems, pairs: which opening has been sent where, by kind and then by replica.
     """
     replicas = len(count)
     done = 0
-    for turn in range(len(at_s)):
-        while done < turn and at_s[done] + service_s <= at_s[turn]:
-            count[chosen[done]] -= 1
-            held[chosen[done]] -= prompts[done]
+    for place in range(len(order)):
+        turn = order[place]
+        while done < place and at_s[order[done]] + service_s <= at_s[turn]:
+            ended = order[done]
+            count[chosen[ended]] -= 1
+            held[chosen[ended]] -= prompts[ended]
             done += 1
         best, least = 0, 1 << 62
         mine, prompt = session[turn], prompts[turn]
-        own, document, opening = last[mine], pair[turn] * replicas, system[turn] * replicas
-        replica = tie[turn]
+        own, document, opening = last[mine], pair[mine] * replicas, system[mine] * replicas
+        replica = tie[place]
         for _ in range(replicas):
             cost = count[replica]
             if by_prefix:
@@ -64,12 +66,12 @@ def route(
                 replica = 0
         chosen[turn] = best
         count[best] += 1
-        held[best] += prompts[turn]
+        held[best] += prompt
         if by_prefix:
-            last[session[turn]] = best
-            kept[session[turn]] = prompts[turn] + outputs[turn] - 1
-            systems[system[turn] * replicas + best] = 1
-            pairs[pair[turn] * replicas + best] = 1
+            last[mine] = best
+            kept[mine] = prompt + outputs[turn] - 1
+            systems[opening + best] = 1
+            pairs[document + best] = 1
 
 
 def routed_here(
@@ -89,25 +91,23 @@ def routed_here(
         return np.ones(total, dtype=bool)
     if sessions.routing == "random":
         return np.asarray(rng.integers(replicas, size=total) == 0)
-    system, document = openings[0][turns.session], openings[1][turns.session]
+    system, document = openings
     kinds = sessions.system_prompts
     systems, of_system = renumbered(system, kinds)
     pairs, of_pair = renumbered(system * np.int64(sessions.documents) + document, kinds * sessions.documents)
     if max(total, len(pairs), len(systems)) * replicas > MOST_ROUTED:
         raise InvalidInputError(f"{total} turns of sessions over {replicas} replicas are too many to route")
-    order = in_time(at_s)
     zeros = np.zeros
     chosen = _column(zeros(total, dtype=np.int64))
     route(
-        int(sessions.routing == "prefix_aware"), _column(at_s[order]), service_s, _column(turns.prompts[order]),
-        _column(turns.outputs[order]), _column(turns.session[order]), _column(of_system[order]), _column(of_pair[order]),
+        int(sessions.routing == "prefix_aware"), _column(in_time(at_s)), _column(at_s), service_s, _column(turns.prompts),
+        _column(turns.outputs), _column(turns.session), _column(of_system), _column(of_pair),
         sessions.system_tokens, sessions.opening_tokens, _column(rng.integers(replicas, size=total)),
         _column(zeros(replicas, dtype=np.int64)), _column(zeros(replicas, dtype=np.int64)),
-        _column(np.full(int(turns.session.max()) + 1, -1)), _column(zeros(int(turns.session.max()) + 1, dtype=np.int64)),
+        _column(np.full(len(system), -1)), _column(zeros(len(system), dtype=np.int64)),
         _column(zeros(len(systems) * replicas, dtype=np.int8)), _column(zeros(len(pairs) * replicas, dtype=np.int8)), chosen,
     )  # fmt: skip
-    where = np.empty(total, dtype=np.int64)
-    where[order] = np.asarray(chosen)
+    where = np.asarray(chosen)
     busiest = int(np.bincount(where[at_s >= 0.0], minlength=replicas).argmax())
     return np.asarray(where == busiest)
 
