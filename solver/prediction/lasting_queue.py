@@ -7,13 +7,15 @@ Fewer seats mend it, since those who wait then wait outside. Turns of sessions t
 holds, so that each finds less of its prompt there and takes longer; that is mended by nothing but less load.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from solver.deployment.configuration import Configuration
-from solver.replay.crowds import GLANCE_EXCESS, GLANCE_TURNOVERS
+from solver.replay.crowds import CAPACITY_TURNOVERS, GLANCE_EXCESS, GLANCE_TURNOVERS
 from solver.replay.one_stream import capacity_requests_per_s
 from solver.replay.sessions import queued
+from solver.replay.streams import RequestStream, mixed_capacity_requests_per_s
 from solver.step.tables import StepTables
 from solver.workload import Load, Traffic
 
@@ -21,6 +23,7 @@ TURNS_ERROR_FRACTION = 0.05
 """By which two runs of sessions with a queue differ: so little less than is asked for says nothing."""
 NEXT_SEATS = 0.875
 """From one number of seats that is tried to the next."""
+TablesOf = Callable[[Configuration], StepTables]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ def lasting_queue(
     tables: StepTables,
     traffic: Traffic,
     load: Load,
-    tables_of: Callable[[Configuration], StepTables],
+    tables_of: TablesOf,
 ) -> LastingQueue | None:
     """The queue that a steady open load may not get rid of; None where it goes by itself, and where that was not found out
     (``solver.replay.sessions.queued``).
@@ -53,18 +56,44 @@ def lasting_queue(
         return None
     if traffic.sessions is not None:
         return _of_turns(configuration, tables, traffic, load)
-    glanced = capacity_requests_per_s(configuration, tables, traffic, GLANCE_TURNOVERS)
-    if glanced >= GLANCE_EXCESS * load.requests_per_s:
+    return _of_requests(
+        configuration,
+        tables,
+        load.requests_per_s,
+        lambda on, its, n: capacity_requests_per_s(on, its, traffic, n),
+        tables_of,
+    )
+
+
+def lasting_queue_of_mix(
+    configuration: Configuration, tables: StepTables, streams: Sequence[RequestStream], tables_of: TablesOf
+) -> LastingQueue | None:
+    """The same of several streams of requests at once."""
+    total = math.fsum(one.requests_per_s for one in streams)
+    return _of_requests(
+        configuration, tables, total, lambda on, its, n: mixed_capacity_requests_per_s(on, its, streams, n), tables_of
+    )
+
+
+def _of_requests(
+    configuration: Configuration,
+    tables: StepTables,
+    requests_per_s: float,
+    capacity: Callable[[Configuration, StepTables, int], float],
+    tables_of: TablesOf,
+) -> LastingQueue | None:
+    """capacity: requests per second that a crowd completes, taking all seats so many times."""
+    if capacity(configuration, tables, GLANCE_TURNOVERS) >= GLANCE_EXCESS * requests_per_s:
         return None
-    crowded = capacity_requests_per_s(configuration, tables, traffic)
-    if crowded >= load.requests_per_s:
+    crowded = capacity(configuration, tables, CAPACITY_TURNOVERS)
+    if crowded >= requests_per_s:
         return None
     engine = configuration.engine
     best, most, completed = engine.max_sequences, crowded, crowded
     seats = int(engine.max_sequences * NEXT_SEATS)
     while seats >= 1 and completed >= most / 2.0:
         fewer = replace(configuration, engine=replace(engine, max_sequences=seats))
-        completed = capacity_requests_per_s(fewer, tables_of(fewer), traffic)
+        completed = capacity(fewer, tables_of(fewer), CAPACITY_TURNOVERS)
         if completed > most:
             best, most = seats, completed
         seats = int(seats * NEXT_SEATS)

@@ -13,6 +13,7 @@ from solver.prediction.estimate import (
     stretched,
     without_probes,
 )
+from solver.prediction.lasting_queue import lasting_queue_of_mix
 from solver.prediction.moved_constants import moved_constants
 from solver.prediction.step_error import dilated, step_spread
 from solver.replay.long_run import LongRun, draw_requests, long_run_mixed
@@ -58,8 +59,10 @@ def estimate_mixed(
     def made(of: Traffic, load: Load, centre: LongRun, both: tuple[Replay, Replay] | None) -> Estimate:
         return estimated(configuration, tables, of, load, centre, both, correction)
 
+    whole = made(traffic, total, run.whole, None if moved is None else (moved[0].whole, moved[1].whole))
+    queue = lasting_queue_of_mix(configuration, tables, streams, Configuration.tables)
     return MixedEstimate(
-        made(traffic, total, run.whole, None if moved is None else (moved[0].whole, moved[1].whole)),
+        replace(whole, lasting_queue=queue),
         tuple(
             made(
                 one.traffic,

@@ -1,7 +1,7 @@
 """The lines of a plan with what one replica of each is predicted to do at its planned rate."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from solver.confirmation.exchanges import MOST_PARTNERS
@@ -14,7 +14,7 @@ from solver.planning.types import PlanEntry, PlanningInput
 from solver.prediction.disaggregated import estimate_disaggregated
 from solver.prediction.estimate import Correction, Estimate, estimate
 from solver.prediction.intervals import PredictedInterval
-from solver.prediction.lasting_queue import lasting_queue
+from solver.prediction.lasting_queue import LastingQueue, lasting_queue, lasting_queue_of_mix
 from solver.prediction.streams import estimate_mixed
 from solver.replay.streams import RequestStream
 from solver.workload import Load, Traffic
@@ -48,44 +48,65 @@ def _with_estimate(planning: PlanningInput, entry: PlanEntry, entries: Sequence[
     traffic = {one.name: one.traffic for one in workload.classes}
     kinds = list(dict.fromkeys(traffic[one.name] for one in entry.classes))
     if len(kinds) == 1:
-        return _seated(entry, kinds[0], Load("open", requests_per_s=rate), correction)
-    return _of_mix(entry, kinds, traffic, correction)
+        load = Load("open", requests_per_s=rate)
+
+        def alone(line: PlanEntry) -> PlanEntry:
+            return _of_all(line, estimate(line.configuration, kinds[0], load, correction))
+
+        def queue(on: Configuration) -> LastingQueue | None:
+            return lasting_queue(on, on.tables(), kinds[0], load, Configuration.tables)
+
+        return _seated(entry, rate, alone, queue)
+    streams = _streams(entry, kinds, traffic)
+
+    def together(line: PlanEntry) -> PlanEntry:
+        return _of_mix(line, streams, traffic, correction)
+
+    def queue_of_mix(on: Configuration) -> LastingQueue | None:
+        return lasting_queue_of_mix(on, on.tables(), streams, Configuration.tables)
+
+    return _seated(entry, rate, together, queue_of_mix)
 
 
-def _seated(entry: PlanEntry, traffic: Traffic, load: Load, correction: Correction | None) -> PlanEntry:
-    """The prediction with all seats; with fewer where a queue would stay on all and goes with those, and nobody waits longer for it.
+def _seated(
+    entry: PlanEntry,
+    requests_per_s: float,
+    predicted: Callable[[PlanEntry], PlanEntry],
+    queue_on: Callable[[Configuration], LastingQueue | None],
+) -> PlanEntry:
+    """The line, predicted with all seats; with fewer where a queue would stay on all and goes with those, and nobody waits longer for it.
 
     Raises SaturatedError where the load is above what either carries.
     """
     try:
-        found = estimate(entry.configuration, traffic, load, correction)
-        queue = found.lasting_queue
+        found = predicted(entry)
     except SaturatedError:
         # Between what a crowd completes and what holds on without a queue, a draw that looks like one decides.
-        tables = entry.configuration.tables()
-        queue = lasting_queue(entry.configuration, tables, traffic, load, Configuration.tables)
-        if queue is None or queue.settled_requests_per_s < load.requests_per_s:
+        queue = queue_on(entry.configuration)
+        if queue is None or queue.settled_requests_per_s < requests_per_s:
             raise
-        return _on_seats(entry, traffic, load, correction, queue.max_sequences)
-    if queue is None or queue.settled_requests_per_s < load.requests_per_s:
-        return _of_all(entry, found)
-    seated = _on_seats(entry, traffic, load, correction, queue.max_sequences)
-    assert seated.estimate is not None
-    return seated if _no_later(seated.estimate, found) else _of_all(entry, found)
+        return predicted(_on_seats(entry, queue.max_sequences))
+    assert found.estimate is not None
+    queue = found.estimate.lasting_queue
+    if queue is None or queue.settled_requests_per_s < requests_per_s:
+        return found
+    seated = predicted(_on_seats(entry, queue.max_sequences))
+    before = (found.estimate, *(one.estimate for one in found.classes))
+    after = (seated.estimate, *(one.estimate for one in seated.classes))
+    return seated if all(_no_later(one, other) for one, other in zip(after, before, strict=True)) else found
 
 
-def _on_seats(
-    entry: PlanEntry, traffic: Traffic, load: Load, correction: Correction | None, max_sequences: int
-) -> PlanEntry:
+def _on_seats(entry: PlanEntry, max_sequences: int) -> PlanEntry:
     """The line with engines that have so many seats."""
     engine = replace(entry.configuration.engine, max_sequences=max_sequences)
     seated = replace(entry.configuration, engine=engine)
-    found = estimate(seated, traffic, load, correction)
-    return _of_all(replace(entry, configuration=seated, max_concurrency=admitted_requests(seated)), found)
+    return replace(entry, configuration=seated, max_concurrency=admitted_requests(seated))
 
 
-def _no_later(one: Estimate, other: Estimate) -> bool:
+def _no_later(one: Estimate | None, other: Estimate | None) -> bool:
     """Does every time that targets may limit come as early, but for what draws of a load differ by?"""
+    if one is None or other is None:
+        return one is other
     limited = ("time_to_first_token_s", "time_per_output_token_s", "end_to_end_s")
     return all(
         getattr(one, metric)[name].expected <= theirs.expected * (1.0 + DRAWS_DIFFER_FRACTION)
@@ -133,16 +154,23 @@ def _apart(planning: PlanningInput, entry: PlanEntry, partner: PlanEntry, traffi
     )  # fmt: skip
 
 
-def _of_mix(
-    entry: PlanEntry, kinds: Sequence[Traffic], traffic: Mapping[str | None, Traffic], correction: Correction | None
-) -> PlanEntry:
-    """The mix that one replica gets, predicted; classes that no engine tells apart are one stream of it."""
+def _streams(entry: PlanEntry, kinds: Sequence[Traffic], traffic: Mapping[str | None, Traffic]) -> list[RequestStream]:
+    """What one replica gets; classes that no engine tells apart are one stream of it."""
     rates = [
         math.fsum(one.requests_per_s for one in entry.classes if traffic[one.name] == kind) / entry.replicas
         for kind in kinds
     ]
-    streams = [RequestStream(kind, rate) for kind, rate in zip(kinds, rates, strict=True)]
+    return [RequestStream(kind, rate) for kind, rate in zip(kinds, rates, strict=True)]
+
+
+def _of_mix(
+    entry: PlanEntry,
+    streams: Sequence[RequestStream],
+    traffic: Mapping[str | None, Traffic],
+    correction: Correction | None,
+) -> PlanEntry:
+    """The mix that one replica gets, predicted."""
     found = estimate_mixed(entry.configuration, streams, correction)
-    of_kind = dict(zip(kinds, found.streams, strict=True))
+    of_kind = {stream.traffic: one for stream, one in zip(streams, found.streams, strict=True)}
     classes = tuple(replace(one, estimate=of_kind[traffic[one.name]]) for one in entry.classes)
     return replace(entry, estimate=found.whole, classes=classes)

@@ -14,7 +14,13 @@ from solver.deployment.configuration import Configuration
 from solver.engine.replayable import Prefixes
 from solver.engine.simulate import Schedule, SimulationTrace, simulate
 from solver.errors import InvalidInputError, SaturatedError
-from solver.replay.crowds import CROWD_SEED, crowd_requests, crowded_requests_per_s, may_be_above_capacity
+from solver.replay.crowds import (
+    CAPACITY_TURNOVERS,
+    CROWD_SEED,
+    crowd_requests,
+    crowded_requests_per_s,
+    may_be_above_capacity,
+)
 from solver.replay.kept import kept
 from solver.replay.one_stream import (
     STEADY_REQUESTS,
@@ -134,9 +140,8 @@ def replay_mixed(
         tables, schedule, sample[1], sample[2], arrivals_s=arrivals, prefixes=stream_prefixes(streams, sample),
         notes_gaps=notes_gaps,
     )  # fmt: skip
-    seats = _seats(schedule, streams)
-    if may_be_above_capacity(trace.end_to_end_s[None, :], total / lanes, seats):
-        limit = _capacity_requests_per_s(tables, schedule, streams, seats) * lanes
+    if may_be_above_capacity(trace.end_to_end_s[None, :], total / lanes, _seats(schedule, streams)):
+        limit = mixed_capacity_requests_per_s(configuration, tables, streams)
         if total > limit:
             raise SaturatedError(limit)
     first = int(len(sample[0]) * STEADY_WARM_UP_FRACTION)
@@ -194,10 +199,17 @@ def _seats(schedule: Schedule, streams: Sequence[RequestStream]) -> int:
     return int(max(1, min(schedule.max_sequences, schedule.kv_cache_tokens / (mean + schedule.block_slack_tokens))))
 
 
-def _capacity_requests_per_s(
-    tables: StepTables, schedule: Schedule, streams: Sequence[RequestStream], seats: int
+def mixed_capacity_requests_per_s(
+    configuration: Configuration,
+    tables: StepTables,
+    streams: Sequence[RequestStream],
+    turnovers: int = CAPACITY_TURNOVERS,
 ) -> float:
-    """Most requests per second one lane completes of this mix, whatever the latency."""
-    sample = _sampled(streams, crowd_requests(seats), seed=CROWD_SEED)
+    """Most requests per second the deployment completes of this mix, whatever the latency. turnovers: how often all seats are taken
+    anew."""
+    schedule = replace(configuration.schedule(), contending_lanes=configuration.layout.pipeline_parallel - 1)
+    seats = _seats(schedule, streams)
+    sample = _sampled(streams, crowd_requests(seats, turnovers), seed=CROWD_SEED)
     prefixes = stream_prefixes(streams, sample)
-    return crowded_requests_per_s(tables, schedule, sample[1], sample[2], seats, prefixes=prefixes)
+    per_lane = crowded_requests_per_s(tables, schedule, sample[1], sample[2], seats, prefixes=prefixes)
+    return per_lane * configuration.lanes

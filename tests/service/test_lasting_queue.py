@@ -79,6 +79,26 @@ def test_files_start_engines_with_those_seats(client: TestClient, answer: dict[s
     assert re.search(rf"--max-num-seqs\W+{seats}\b", files), files
 
 
+def test_traffic_classes_have_such_seats_too(client: TestClient) -> None:
+    body = asked({})
+    workload = body["workloads"][0]
+    del workload["targets"], workload["traffic"]
+    kinds = {"short": PROMPT, "longer": {"distribution": "lognormal", "mean": 60, "p95": 180}}
+    workload["traffic_classes"] = [
+        {
+            "name": name, "share_fraction": 0.5, "targets": {"ttft_ms": {"p95": 3_000}},
+            "prompt_tokens": prompt, "output_tokens": OUTPUT,
+        }
+        for name, prompt in kinds.items()
+    ]  # fmt: skip
+    workload["requests_per_s"] = 300
+    response = client.post("/v1/recommendations", json=body)
+    assert response.status_code == 201, response.text
+    for line in response.json()["plan"]:
+        assert line["predicted"]["lasting_queue"] is None
+    assert any(line["engine_settings"]["max_sequences"] < STATED_SEATS for line in response.json()["plan"])
+
+
 class TestSessions:
     AGENTS: ClassVar = {
         "turns": {"distribution": "uniform", "low": 8, "high": 16}, "think_time_s": 10, "system_prompt_tokens": 2_000,

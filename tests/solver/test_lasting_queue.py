@@ -10,6 +10,8 @@ from solver.lengths import lognormal_lengths
 from solver.precision import Precision
 from solver.prediction.estimate import estimate
 from solver.prediction.lasting_queue import LastingQueue, lasting_queue
+from solver.prediction.streams import estimate_mixed
+from solver.replay.streams import RequestStream
 from solver.sessions import session_traffic
 from solver.workload import EngineSettings, Load, Traffic
 from tests.bench.lasting_queues import CHATS as SESSIONS
@@ -59,6 +61,21 @@ def test_a_queue_of_which_nothing_is_said_goes(name: str) -> None:
     of, traffic, requests_per_s = GOES[name]
     assert queue_of(of, traffic, requests_per_s) is None
     assert waits_after_a_burst_s(of, traffic, requests_per_s) < 1.0
+
+
+def test_of_several_streams_at_once_too() -> None:
+    """Half of the same requests told apart from the other half are the same load."""
+    of, traffic, requests_per_s = STAYS["a mixture of experts whose seats fill captured graphs"]
+    longer = replace(traffic, prompt=lognormal_lengths(60, 180))
+    streams = [RequestStream(kind, requests_per_s / 2.0) for kind in (traffic, longer)]
+    found, alone = estimate_mixed(of, streams).whole.lasting_queue, queue_of(of, traffic, requests_per_s)
+    assert found is not None
+    assert alone is not None
+    assert found.completed_requests_per_s == pytest.approx(alone.completed_requests_per_s, rel=0.1)
+    fewer = replace(of, engine=replace(of.engine, max_sequences=found.max_sequences))
+    assert estimate_mixed(fewer, streams).whole.lasting_queue is None
+    less = [replace(one, requests_per_s=10.0) for one in streams]
+    assert estimate_mixed(of, less).whole.lasting_queue is None
 
 
 def test_only_of_loads_that_come_for_ever() -> None:
