@@ -48,10 +48,7 @@ def lasting_queue(
     tables_of: TablesOf,
 ) -> LastingQueue | None:
     """The queue that a steady open load may not get rid of; None where it goes by itself, and where that was not found out
-    (``solver.replay.sessions.queued``).
-
-    Seats are tried downwards for as long as a crowd on them completes no less than half of the most that was found.
-    """
+    (``solver.replay.sessions.queued``). tables_of: makes step tables, or has kept them."""
     if load.kind != "open" or load.requests is not None:
         return None
     if traffic.sessions is not None:
@@ -82,7 +79,10 @@ def _of_requests(
     capacity: Callable[[Configuration, StepTables, int], float],
     tables_of: TablesOf,
 ) -> LastingQueue | None:
-    """capacity: requests per second that a crowd completes, taking all seats so many times."""
+    """Seats are tried downwards for as long as a crowd on them completes no less than half of the most that was found.
+
+    capacity: requests per second that a crowd completes, taking all seats so many times.
+    """
     if capacity(configuration, tables, GLANCE_TURNOVERS) >= GLANCE_EXCESS * requests_per_s:
         return None
     crowded = capacity(configuration, tables, CAPACITY_TURNOVERS)
