@@ -37,13 +37,14 @@ from solver.deployment.configuration import Configuration
 from solver.deployment.context import extension_doubt, served_context_tokens
 from solver.deployment.deploy import Deployed, deploy
 from solver.deployment.documented import check_draft_model_captured, draft_model_caution
+from solver.deployment.kept_tables import TablesOf
 from solver.deployment.speculative import DraftModel, deploy_speculative
 from solver.engine.speculative import expected_tokens_per_step
 from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Device, Node
 from solver.llm_shape import LlmShape, makes_no_tokens, token_ids_not_items
 from solver.memory.fits import context_limit
-from solver.prediction.estimate import Estimate, TablesOf, estimate, without_probes
+from solver.prediction.estimate import Estimate, estimate, without_probes
 from solver.sessions import served_within
 from solver.step.constants import Constants
 from solver.step.named_terms import Term

@@ -1,10 +1,13 @@
 """Step tables of the deployments met last, for many loads on few of them."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 from solver.deployment.configuration import Configuration
 from solver.step.tables import StepTables, tables_bytes
 
+TablesOf = Callable[[Configuration], StepTables]
+"""Makes step tables, or has kept them."""
 MOST_BYTES = 4_000_000
 """Some thirty tables of 8,192 tokens; the newest is kept whatever its size."""
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from solver.deployment.bound import Bound, roofline_bound
 from solver.deployment.configuration import Configuration
+from solver.deployment.kept_tables import TablesOf
 from solver.errors import SaturatedError
 from solver.prediction.intervals import (
     NINE_OF_TEN_SCORE,
@@ -34,9 +35,6 @@ from solver.step.tables import StepTables
 from solver.workload import PERCENTILES, Load, Traffic
 
 METRICS = ("time_to_first_token", "time_per_output_token", "inter_token", "end_to_end", "output_rate", "power")
-
-
-TablesOf = Callable[[Configuration], StepTables]
 
 
 @dataclass(frozen=True, slots=True)

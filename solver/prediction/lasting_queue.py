@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from solver.deployment.configuration import Configuration
+from solver.deployment.kept_tables import TablesOf
 from solver.replay.crowds import CAPACITY_TURNOVERS, GLANCE_EXCESS, GLANCE_TURNOVERS
 from solver.replay.one_stream import capacity_requests_per_s
 from solver.replay.sessions import queued
@@ -23,7 +24,6 @@ TURNS_ERROR_FRACTION = 0.05
 """By which two runs of sessions with a queue differ: so little less than is asked for says nothing."""
 NEXT_SEATS = 0.875
 """From one number of seats that is tried to the next."""
-TablesOf = Callable[[Configuration], StepTables]
 
 
 @dataclass(frozen=True, slots=True)

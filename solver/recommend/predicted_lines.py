@@ -107,11 +107,11 @@ def _no_later(one: Estimate | None, other: Estimate | None) -> bool:
     """Does every time that targets may limit come as early, but for what draws of a load differ by?"""
     if one is None or other is None:
         return one is other
-    limited = ("time_to_first_token_s", "time_per_output_token_s", "end_to_end_s")
+    limited = ("time_to_first_token_s", "time_per_output_token_s", "end_to_end_s", "time_to_first_answer_s")
     return all(
         getattr(one, metric)[name].expected <= theirs.expected * (1.0 + DRAWS_DIFFER_FRACTION)
         for metric in limited
-        for name, theirs in getattr(other, metric).items()
+        for name, theirs in (getattr(other, metric) or {}).items()
     )
 
 

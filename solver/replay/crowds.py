@@ -17,7 +17,7 @@ Whole = NDArray[np.int64]
 CAPACITY_TURNOVERS, MOST_CAPACITY_REQUESTS = 24, 12_000
 """How often all seats are taken anew while capacity is measured: a run that starts with every seat empty begins with short replies."""
 GLANCE_TURNOVERS, GLANCE_EXCESS = 6, 1.5
-"""Of a glance, and what is completed in one over what is in the long run, at most, and some: 1.26 of 48 crowds."""
+"""Of a glance, and what is completed in one over what is in the long run, at most, and some: ``python -m tests.bench.lasting_queues``."""
 LEAST_CAPACITY_TURNOVERS = 4
 """The same where that would take more requests: of fewer, the middle of the run is not what it settles to."""
 WAITING_FRACTION = 0.125

@@ -1,7 +1,8 @@
 """Does a queue that is said to stay do so, and go with the seats that are named? ``python -m tests.bench.lasting_queues``.
 
 Each replica is asked for ``--share`` of what it is said to sustain without a target. A burst of three times its seats comes first; what
-the first tokens at the end of the run wait then says whether the queue is still there.
+the first tokens at the end of the run wait then says whether the queue is still there. ``--held-out``: replicas, lengths, sessions and
+arrivals that nothing was chosen by.
 """
 
 import argparse
@@ -19,9 +20,10 @@ from solver.capacity.sustained_rate import CandidateReplica, is_settled
 from solver.deployment.configuration import Configuration
 from solver.engine.simulate import simulate, simulate_sessions
 from solver.layout import Layout
-from solver.lengths import fixed_lengths, lognormal_lengths, uniform_lengths
+from solver.lengths import Lengths, fixed_lengths, lognormal_lengths, uniform_lengths
 from solver.precision import Precision
 from solver.prediction.lasting_queue import LastingQueue, lasting_queue
+from solver.replay.crowds import GLANCE_TURNOVERS
 from solver.replay.one_stream import capacity_requests_per_s, sampled_requests
 from solver.replay.session_draws import open_draw
 from solver.replay.sessions import turn_s
@@ -90,9 +92,67 @@ def replicas() -> dict[str, Configuration]:
     }
 
 
-def waits_after_a_burst_s(of: Configuration, traffic: Traffic, requests_per_s: float, *, burst: bool = True) -> float:
+HELD_OUT_TRAFFICS = {
+    "1,200 → 600": Traffic(lognormal_lengths(1_200, 3_600), lognormal_lengths(600, 1_800)),
+    "150 → 800": Traffic(lognormal_lengths(150, 450), lognormal_lengths(800, 2_400)),
+    "4,000 → 1,000": Traffic(lognormal_lengths(4_000, 12_000), lognormal_lengths(1_000, 3_000)),
+    "400 → 2,000": Traffic(lognormal_lengths(400, 1_200), lognormal_lengths(2_000, 6_000)),
+}
+HELD_OUT_CHATS = {
+    "support": (
+        Sessions(uniform_lengths(2, 8), lognormal_lengths(80, 240), 45.0, system_tokens=800),
+        lognormal_lengths(250, 750),
+    ),
+    "research": (
+        Sessions(uniform_lengths(5, 12), lognormal_lengths(2_500, 8_000), 30.0, system_tokens=3_000),
+        lognormal_lengths(600, 1_800),
+    ),
+    "10 shops": (
+        Sessions(fixed_lengths(4), fixed_lengths(60), 20.0, system_tokens=6_000, system_prompts=10),
+        lognormal_lengths(120, 360),
+    ),
+}
+
+
+def held_out_replicas() -> dict[str, Configuration]:
+    def of(llm: str, device: str, layout: Layout, precision: Precision, kv_cache_tokens: float) -> Configuration:
+        return replace(configuration(shape(llm), device, layout, precision), kv_cache_tokens=kv_cache_tokens)
+
+    return {
+        "32B, H100, TP 2": of("qwen3-32b", "h100-sxm", Layout(2), Precision(), 300_000.0),
+        "8B, A100": of("llama-3.1-8b", "a100-sxm-80", Layout(), Precision(), 420_000.0),
+        "8x7B in fp8, H200": of("mixtral-8x7b", "h200-sxm", Layout(), Precision("fp8", "fp8"), 900_000.0),
+        "30B-A3B, H200": of("qwen3-30b-a3b", "h200-sxm", Layout(), Precision(), 600_000.0),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """Replicas and lengths; replicas and sessions; seeds of the arrivals of requests and of turns."""
+
+    replicas: dict[str, Configuration]
+    traffics: dict[str, Traffic]
+    session_replicas: dict[str, Configuration]
+    chats: dict[str, tuple[Sessions, Lengths]]
+    seed: int = 5
+    turns_seed: int = 3
+
+
+def in_view() -> Cases:
+    return Cases(replicas(), TRAFFICS, session_replicas(), CHATS)
+
+
+def held_out() -> Cases:
+    every = held_out_replicas()
+    two = {name: every[name] for name in ("32B, H100, TP 2", "8B, A100")}
+    return Cases(every, HELD_OUT_TRAFFICS, two, HELD_OUT_CHATS, seed=11, turns_seed=8)
+
+
+def waits_after_a_burst_s(
+    of: Configuration, traffic: Traffic, requests_per_s: float, *, burst: bool = True, seed: int = 5
+) -> float:
     """Mean seconds to the first token at the end of an open load. burst: it begins with more requests than there are seats."""
-    prompts, outputs, unit_s = sampled_requests(traffic, REQUESTS, 5)
+    prompts, outputs, unit_s = sampled_requests(traffic, REQUESTS, seed)
     at_once = BURST_OVER_SEATS * of.engine.max_sequences if burst else 0
     arrivals_s = np.maximum(unit_s - unit_s[at_once], 0.0) * of.lanes / requests_per_s
     schedule = replace(of.schedule(), contending_lanes=of.layout.pipeline_parallel - 1)
@@ -100,15 +160,23 @@ def waits_after_a_burst_s(of: Configuration, traffic: Traffic, requests_per_s: f
     return float(run.time_to_first_token_s[-REQUESTS // 10 :].mean())
 
 
-def turns_wait_after_a_burst_s(
-    of: Configuration, traffic: Traffic, requests_per_s: float, *, burst: bool = True
-) -> float:
-    """Mean seconds to the first token in the third quarter of an open load of sessions. burst: SESSIONS_AT_ONCE more begin with it."""
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Mean seconds to the first token in the third quarter of a run of turns, and the share of prompts found from its middle on."""
+
+    first_token_s: float
+    found_fraction: float
+
+
+def after_a_burst(
+    of: Configuration, traffic: Traffic, requests_per_s: float, *, burst: bool = True, seed: int = 3
+) -> Later:
+    """An open load of sessions. burst: SESSIONS_AT_ONCE more begin with it."""
     assert traffic.sessions is not None
     tables, schedule = of.tables(), of.schedule()
     service_s = turn_s(tables, schedule, traffic, requests_per_s)
     draw = open_draw(
-        traffic, requests_per_s, service_s, TURNS, 3,
+        traffic, requests_per_s, service_s, TURNS, seed,
         block_tokens=schedule.block_tokens, cache_tokens=schedule.kv_cache_tokens,
     )  # fmt: skip
     sooner_s = SESSIONS_AT_ONCE * traffic.sessions.turns.mean / requests_per_s if burst else 0.0
@@ -116,82 +184,122 @@ def turns_wait_after_a_burst_s(
     run = simulate_sessions(
         tables, schedule, draw.prompts, draw.outputs, draw.turns, arrivals_s=arrivals_s, notes_gaps=False
     )
-    return float(run.trace.time_to_first_token_s[TURNS // 2 : 3 * TURNS // 4].mean())
+    waits_s = run.trace.time_to_first_token_s[TURNS // 2 : 3 * TURNS // 4]
+    return Later(float(waits_s.mean()), run.found_fraction(TURNS // 2))
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One replica asked for a rate: what is said of its queue, and what it is after a burst, with its seats and with those named."""
+    """One replica asked for a rate: what crowds complete, what is said of its queue, and what it is after a burst, with its seats and
+    with those named. glance: what a crowd completes in a glance over what it does in the long run."""
 
     replica: str
     traffic: str
     requests_per_s: float
+    crowd_requests_per_s: float
+    glance: float
     queue: LastingQueue | None
     stays: bool
     stays_with_fewer: bool
 
 
-def found(share: float) -> Iterator[Found]:
-    for (name, of), (lengths, traffic) in product(replicas().items(), TRAFFICS.items()):
-        crowd = ANCHOR * capacity_requests_per_s(of, of.tables(), traffic)
-        runs = Runs((0, True), of, traffic, TableMemo())
-        rate = share * CandidateReplica(runs, Goal(Targets()), crowd, crowd).bracket(is_settled).holds
-        queue = lasting_queue(of, of.tables(), traffic, Load("open", requests_per_s=rate), Configuration.tables)
-        calm_s = waits_after_a_burst_s(of, traffic, rate, burst=False)
-
-        def stays(
-            with_seats: Configuration, traffic: Traffic = traffic, rate: float = rate, calm_s: float = calm_s
-        ) -> bool:
-            return waits_after_a_burst_s(with_seats, traffic, rate) > GROWN * calm_s + 1.0
-
+def found(of_cases: Cases, share: float) -> Iterator[Found]:
+    for (name, of), (lengths, traffic) in product(of_cases.replicas.items(), of_cases.traffics.items()):
+        tables = of.tables()
+        crowd = capacity_requests_per_s(of, tables, traffic)
+        glance = capacity_requests_per_s(of, tables, traffic, GLANCE_TURNOVERS) / crowd
+        rate = share * sustained_per_s(of, traffic, ANCHOR * crowd)
+        queue = lasting_queue(of, tables, traffic, Load("open", requests_per_s=rate), Configuration.tables)
+        calm_s = waits_after_a_burst_s(of, traffic, rate, burst=False, seed=of_cases.seed)
         fewer = of if queue is None else replace(of, engine=replace(of.engine, max_sequences=queue.max_sequences))
-        yield Found(name, lengths, rate, queue, stays(of), queue is not None and stays(fewer))
+        late_s, with_fewer_s = (waits_after_a_burst_s(on, traffic, rate, seed=of_cases.seed) for on in (of, fewer))
+        most_s = GROWN * calm_s + 1.0
+        stays_with_fewer = queue is not None and with_fewer_s > most_s
+        yield Found(name, lengths, rate, crowd, glance, queue, late_s > most_s, stays_with_fewer)
 
 
-def of_sessions(share: float) -> Iterator[tuple[str, str, float, LastingQueue | None, float, float]]:
-    """Replica, sessions, turns per second, what is said of a queue, and seconds to the first token without a burst and after one."""
-    for (name, of), (kind, (sessions, output)) in product(session_replicas().items(), CHATS.items()):
+def sustained_per_s(of: Configuration, traffic: Traffic, most: float) -> float:
+    """Requests per second that a replica sustains without a target."""
+    runs = Runs((0, True), of, traffic, TableMemo())
+    return CandidateReplica(runs, Goal(Targets()), most, most).bracket(is_settled).holds
+
+
+@dataclass(frozen=True, slots=True)
+class FoundOfTurns:
+    """One replica asked for turns of sessions: what is said of a queue, and what they meet without a burst and after one."""
+
+    replica: str
+    sessions: str
+    requests_per_s: float
+    queue: LastingQueue | None
+    calm: Later
+    late: Later
+
+
+def found_of_sessions(of_cases: Cases, share: float) -> Iterator[FoundOfTurns]:
+    for (name, of), (kind, (sessions, output)) in product(of_cases.session_replicas.items(), of_cases.chats.items()):
         traffic, _ = session_traffic(sessions, output, None)
-        runs = Runs((0, True), of, traffic, TableMemo())
-        rate = (
-            share
-            * CandidateReplica(runs, Goal(Targets()), MOST_TURNS_PER_S, MOST_TURNS_PER_S).bracket(is_settled).holds
-        )
+        rate = share * sustained_per_s(of, traffic, MOST_TURNS_PER_S)
         queue = lasting_queue(of, of.tables(), traffic, Load("open", requests_per_s=rate), Configuration.tables)
-        calm_s = turns_wait_after_a_burst_s(of, traffic, rate, burst=False)
-        yield name, kind, rate, queue, calm_s, turns_wait_after_a_burst_s(of, traffic, rate)
+        calm, late = (
+            after_a_burst(of, traffic, rate, burst=burst, seed=of_cases.turns_seed) for burst in (False, True)
+        )
+        yield FoundOfTurns(name, kind, rate, queue, calm, late)
+
+
+def show_requests(every: list[Found], share: float) -> None:
+    columns = (
+        "replica",
+        "prompt → reply",
+        "asked, requests/s",
+        "a crowd",
+        "a queue",
+        "seats",
+        "a crowd then",
+        "a queue",
+    )
+    table = Table(*columns)
+    for one in every:
+        told = ("", "", "")
+        if one.queue is not None:
+            gone = "stays" if one.stays_with_fewer else "goes"
+            told = (str(one.queue.max_sequences), f"{one.queue.settled_requests_per_s:.2f}", gone)
+        rates = f"{one.requests_per_s:.2f}", f"{one.crowd_requests_per_s:.2f}"
+        table.add_row(one.replica, one.traffic, *rates, "stays" if one.stays else "goes", *told)
+    Console(width=140).print(table)
+    said = [one for one in every if one.queue is not None]
+    glances = [one.glance for one in every]
+    print(
+        f"{len(every)} loads at {share:.0%} of what is sustained: in {sum(one.stays for one in every)} a queue stays, of which "
+        f"{sum(one.stays for one in said)} are said to; {sum(not one.stays for one in said)} more are said to; with the seats that are "
+        f"named it stays in {sum(one.stays_with_fewer for one in said)}. In a glance crowds complete {min(glances):.2f} to "
+        f"{max(glances):.2f} times what they do in the long run"
+    )
+
+
+def show_turns(every: list[FoundOfTurns]) -> None:
+    columns = ("asked, turns/s", "first token, s", "found", "after a burst, s", "found", "said: completes", "finds")
+    table = Table("replica", "sessions", *columns)
+    for one in every:
+        said = ("", "")
+        if one.queue is not None:
+            said = (f"{one.queue.completed_requests_per_s:.2f}", f"{one.queue.found_fraction:.0%}")
+        calm, late = (
+            (f"{each.first_token_s:.{digits}f}", f"{each.found_fraction:.0%}")
+            for each, digits in ((one.calm, 2), (one.late, 1))
+        )
+        table.add_row(one.replica, one.sessions, f"{one.requests_per_s:.2f}", *calm, *late, *said)
+    Console(width=140).print(table)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.lasting_queues", description=__doc__)
     parser.add_argument("--share", type=float, default=SHARE, help=f"of what is sustained (default {SHARE})")
+    parser.add_argument("--held-out", action="store_true", help="cases that nothing was chosen by")
     options = parser.parse_args()
-    table = Table(
-        "replica", "prompt → reply", "asked, requests/s", "a queue", "completes then", "seats", "and then", "a queue"
-    )
-    every = list(found(options.share))
-    for one in every:
-        told = ("", "", "", "")
-        if one.queue is not None:
-            told = (
-                f"{one.queue.completed_requests_per_s:.2f}", str(one.queue.max_sequences),
-                f"{one.queue.settled_requests_per_s:.2f}", "stays" if one.stays_with_fewer else "goes",
-            )  # fmt: skip
-        table.add_row(one.replica, one.traffic, f"{one.requests_per_s:.2f}", "stays" if one.stays else "goes", *told)
-    Console(width=140).print(table)
-    said = [one for one in every if one.queue is not None]
-    print(
-        f"{len(every)} loads at {options.share:.0%} of what is sustained: in {sum(one.stays for one in every)} a queue stays, of which "
-        f"{sum(one.stays for one in said)} are said to; {sum(not one.stays for one in said)} more are said to; with the seats that are "
-        f"named it stays in {sum(one.stays_with_fewer for one in said)}"
-    )
-    turns = Table(
-        "replica", "sessions", "asked, turns/s", "first token, s", "after a burst, s", "completes then", "found then"
-    )
-    for name, kind, rate, queue, calm_s, late_s in of_sessions(options.share):
-        then = ("", "") if queue is None else (f"{queue.completed_requests_per_s:.2f}", f"{queue.found_fraction:.0%}")
-        turns.add_row(name, kind, f"{rate:.2f}", f"{calm_s:.2f}", f"{late_s:.1f}", *then)
-    Console(width=140).print(turns)
+    of_cases = held_out() if options.held_out else in_view()
+    show_requests(list(found(of_cases, options.share)), options.share)
+    show_turns(list(found_of_sessions(of_cases, options.share)))
 
 
 if __name__ == "__main__":

@@ -35,13 +35,10 @@ def database(empty_url: str, catalog: Catalog, clock: FixedClock) -> Iterator[Da
 
 
 @pytest.fixture
-def client(
-    empty_url: str,
-    database: Database,  # noqa: ARG001  it is seeded
-    clock: FixedClock,
-) -> Iterator[TestClient]:
+def client(database: Database, clock: FixedClock) -> Iterator[TestClient]:
     """Of a service over this database, which the tests change before it is asked."""
-    app = create_app(Settings(database_url=empty_url, jobs_in_service=0), clock)
+    url = database.url.render_as_string(hide_password=False)
+    app = create_app(Settings(database_url=url, jobs_in_service=0), clock)
     with TestClient(app, base_url="http://localhost", client=("127.0.0.1", 1), raise_server_exceptions=False) as client:
         yield client
 

@@ -15,7 +15,7 @@ from solver.replay.streams import RequestStream
 from solver.sessions import session_traffic
 from solver.workload import EngineSettings, Load, Traffic
 from tests.bench.lasting_queues import CHATS as SESSIONS
-from tests.bench.lasting_queues import session_replicas, turns_wait_after_a_burst_s, waits_after_a_burst_s
+from tests.bench.lasting_queues import after_a_burst, session_replicas, waits_after_a_burst_s
 from tests.llm_shapes import shape
 from tests.solver.samples import configuration
 
@@ -95,7 +95,7 @@ class TestTurnsOfSessions:
     def waits_s(self, kind: str, requests_per_s: float, *, burst: bool) -> float:
         sessions, output = SESSIONS[kind]
         traffic, _ = session_traffic(sessions, output, None)
-        return turns_wait_after_a_burst_s(session_replicas()["8B, H100"], traffic, requests_per_s, burst=burst)
+        return after_a_burst(session_replicas()["8B, H100"], traffic, requests_per_s, burst=burst).first_token_s
 
     def test_agents_that_wait_find_little_in_the_cache_and_go_on_to_wait(self) -> None:
         found = self.queue("agents", 5.25)
