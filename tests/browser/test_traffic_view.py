@@ -26,10 +26,12 @@ def fact(page: Page, name: str) -> Any:
 
 
 def estimated(page: Page) -> dict[str, Any]:
-    """The first estimate of the next answer, once the form is sent."""
-    with page.expect_response("**/v1/estimates", timeout=PATIENCE_MS) as answer:
+    """The estimate that is asked for once the form is sent; the answer to what the page asked before may come after that is."""
+    with page.expect_request("**/v1/estimates", timeout=PATIENCE_MS) as sent:
         page.get_by_role("button", name="Estimate", exact=True).click()
-    (one,) = answer.value.json()["estimates"]
+    answer = sent.value.response()
+    assert answer is not None
+    (one,) = answer.json()["estimates"]
     assert one["outcome"] == "estimated", one
     found: dict[str, Any] = one
     return found
