@@ -21,6 +21,7 @@ from service.agent.load import (
     OpenLoop,
     PlannedRequest,
     SentTraffic,
+    after_burst,
     plan_requests,
     plan_text_requests,
     run_load,
@@ -60,7 +61,7 @@ class LoadPoint:
     def name(self) -> str:
         if isinstance(self.load, ClosedLoop):
             return f"{self.load.concurrency} clients"
-        return f"{self.load.requests_per_s:g} requests/s"
+        return f"{self.load.requests_per_s:g} requests/s{after_burst(self.load.at_once)}"
 
 
 @dataclass(frozen=True)
@@ -97,11 +98,21 @@ def parse_lengths(text: str, longest: int = 1_000_000) -> LengthDistribution:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
 
 
-def points_of(concurrencies: Sequence[int], rates: Sequence[float], requests: int | None, seed: int) -> list[LoadPoint]:
-    """Every load of a sweep: concurrencies first, then rates."""
+def points_of(
+    concurrencies: Sequence[int], rates: Sequence[float], requests: int | None, seed: int, at_once: int = 0
+) -> list[LoadPoint]:
+    """Every load of a sweep: concurrencies first, then rates, each of which begins with a burst of ``at_once``."""
     loads: list[Load] = [ClosedLoop(c, requests or CLOSED_ROUNDS * c) for c in concurrencies]
-    loads += [OpenLoop(rate, requests or OPEN_REQUESTS, seed) for rate in rates]
+    loads += [OpenLoop(rate, requests or OPEN_REQUESTS, seed, at_once) for rate in rates]
     return [LoadPoint(load, seed + number) for number, load in enumerate(loads)]
+
+
+def check_burst_options(options: argparse.Namespace) -> None:
+    """Raises ValueError for a burst without an open load to follow it, and for one that would be uploaded as a load without."""
+    if options.at_once and not options.rate:
+        raise ValueError("--at-once is what an open load begins with: state its --rate")
+    if options.at_once and not options.no_upload:
+        raise ValueError("the service takes no loads that begin with a burst: give --no-upload")
 
 
 def warm_up(
@@ -192,18 +203,18 @@ def _traffic(prompts: Prompts, run: LoadRun) -> dict[str, Any]:
     }
 
 
-def keep_records(file: Path, point: LoadPoint, run: LoadRun) -> None:
+def keep_records(file: Path, load: str, run: LoadRun) -> None:
     """Append every request of a run to a gzip file of JSON lines."""
     with gzip.open(file, "at") as out:
         for record in run.records:
-            out.write(json.dumps({"point": point.name} | record.as_json(with_chunks=True)) + "\n")
+            out.write(json.dumps({"point": load} | record.as_json(with_chunks=True)) + "\n")
 
 
-def summary(point: LoadPoint, upload: dict[str, Any], run: LoadRun) -> str:
+def summary(load: str, upload: dict[str, Any], run: LoadRun) -> str:
     """One line a person can read."""
     results = upload["results"]
     parts = [
-        f"{point.name}:",
+        f"{load}:",
         f"{results['output_tokens_per_s']:.0f} tokens/s,",
         f"TTFT {results['ttft_ms']['mean']:.0f} ms (p95 {results['ttft_ms']['p95']:.0f}),",
     ]

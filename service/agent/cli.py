@@ -109,12 +109,25 @@ def _bench(parser: argparse.ArgumentParser) -> None:
     load.add_argument(
         "--concurrency", type=_integers, default=[], metavar="N[,N…]", help="closed loop; several: a sweep"
     )
-    load.add_argument("--rate", type=_numbers, default=[], metavar="R[,R…]", help="open loop, requests per second")
+    load.add_argument(
+        "--rate",
+        type=_numbers,
+        default=[],
+        metavar="R[,R…]",
+        help="open loop, requests per second; with --sessions, sessions begun per second",
+    )
+    load.add_argument(
+        "--at-once",
+        type=int,
+        default=0,
+        metavar="N",
+        help="an open load begins with a burst of N of its requests or sessions (%(default)s)",
+    )
     load.add_argument(
         "--sessions",
         type=int,
         metavar="N",
-        help="a closed load of N sessions in all, --concurrency of them at once (all)",
+        help="a load of N sessions in all, --concurrency of them at once (all), or --rate of them begun per second",
     )
     load.add_argument(
         "--turns", type=parse_lengths, metavar="LENGTHS", help="turns of a session, each sends all of it so far"

@@ -13,7 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from service.agent import VERSION, torch_measure
-from service.agent.bench import LoadPoint, Prompts, clients_of, keep_records, measure, points_of, say, summary, warm_up
+from service.agent.bench import (
+    LoadPoint,
+    Prompts,
+    check_burst_options,
+    clients_of,
+    keep_records,
+    measure,
+    points_of,
+    say,
+    summary,
+    warm_up,
+)
 from service.agent.client import ServiceClient, ServiceUnreachableError
 from service.agent.deployment import ask_engine, context_of
 from service.agent.launch import (
@@ -111,6 +122,7 @@ def _measurements(found: HostProbe) -> list[dict[str, Any]]:
 def bench(options: argparse.Namespace) -> int:
     """Measure every point asked for. A point that fails does not lose the others."""
     check_replica_options(options)
+    check_burst_options(options)
     if options.sessions is not None:
         return _bench_sessions(options)
     work = _recommended(options)
@@ -119,7 +131,7 @@ def bench(options: argparse.Namespace) -> int:
     rates = list(options.rate)
     if work is not None and not concurrencies and not rates:
         rates = [work.requests_per_s]
-    points = points_of(concurrencies, rates, options.requests, options.seed)
+    points = points_of(concurrencies, rates, options.requests, options.seed, options.at_once)
     if not points:
         raise ValueError("nothing to measure: give --concurrency, --rate, --sweep or --recommendation")
     spool = Spool(options.spool)
@@ -143,13 +155,13 @@ def _bench_sessions(options: argparse.Namespace) -> int:
     with _endpoint(options, None) as (endpoint, context):
         endpoints = (endpoint, *(dataclasses.replace(endpoint, base_url=url) for url in options.replica))
         for one in endpoints:
-            warm_up(one, prompts, options.warm_up, options.timeout_s, clients_of(points))
+            warm_up(one, prompts, options.warm_up, options.timeout_s, max(point.warm_up_clients for point in points))
         for point in points:
             replicas = Replicas(endpoints, options.routing or "sticky", point.seed)
             seen, run = measure_sessions(replicas, sent, point, context, options.timeout_s)
-            say(summary(point, seen, run))
+            say(summary(point.load.name, seen, run))
             if options.records is not None:
-                keep_records(options.records, point, run)
+                keep_records(options.records, point.load.name, run)
             _print(seen)
             failed += bool(run.failed)
     return IMPERFECT if failed else OK
@@ -181,9 +193,9 @@ def _measure_point(
     except (ValueError, RuntimeError) as error:
         say(f"{point.name}: {error}")
         return False
-    say(summary(point, upload, run))
+    say(summary(point.name, upload, run))
     if options.records is not None:
-        keep_records(options.records, point, run)
+        keep_records(options.records, point.name, run)
     if options.no_upload:
         _print(upload)
     else:

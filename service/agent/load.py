@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import json
 import random
 import time
@@ -40,30 +41,50 @@ class ClosedLoop:
 
 @dataclass(frozen=True)
 class OpenLoop:
-    """Poisson arrivals at `requests_per_s`, the gaps drawn from `seed`."""
+    """Poisson arrivals at `requests_per_s`, the gaps drawn from `seed`, after a burst of `at_once` of the requests."""
 
     requests_per_s: float
     requests: int
     seed: int = 0
+    at_once: int = 0
 
     def __post_init__(self) -> None:
         if self.requests_per_s <= 0.0 or self.requests < 1:
             raise ValueError(f"an open loop needs a positive rate and a request, got {self}")
+        if not 0 <= self.at_once <= self.requests:
+            raise ValueError(f"a burst is some of the {self.requests} of an open loop, got {self.at_once}")
 
     def arrivals_s(self) -> list[float]:
         """When each request is sent, from the start of the run: independent exponential gaps of mean 1 / rate."""
-        generator = random.Random(self.seed)
-        at_s, arrivals_s = 0.0, []
-        for _ in range(self.requests):
-            at_s += generator.expovariate(self.requests_per_s)
-            arrivals_s.append(at_s)
-        return arrivals_s
+        return arrivals_s(self.requests_per_s, self.requests, self.seed, self.at_once)
 
     def as_json(self) -> dict[str, object]:
-        return {"kind": "open", "requests_per_s": self.requests_per_s, "requests": self.requests, "seed": self.seed}
+        said = {"kind": "open", "requests_per_s": self.requests_per_s, "requests": self.requests, "seed": self.seed}
+        return said | ({"at_once": self.at_once} if self.at_once else {})
 
 
 Load = ClosedLoop | OpenLoop
+
+
+def arrivals_s(per_s: float, count: int, seed: int, at_once: int = 0) -> list[float]:
+    """Times of a Poisson process, from the start of a run: independent exponential gaps of mean 1 / per_s after ``at_once`` zeros.
+
+    >>> arrivals_s(1.0, 3, seed=1, at_once=2)[:2]
+    [0.0, 0.0]
+    """
+    generator = random.Random(seed)
+    later_s = itertools.accumulate(generator.expovariate(per_s) for _ in range(count - at_once))
+    return [*[0.0] * at_once, *later_s]
+
+
+def after_burst(at_once: int) -> str:
+    """What the name of an open load says of a burst."""
+    return f" after {at_once} at once" if at_once else ""
+
+
+async def until(started_at: float, at_s: float) -> None:
+    """Waits for a time of a run."""
+    await asyncio.sleep(max(started_at + at_s - time.perf_counter(), 0.0))
 
 
 @dataclass(frozen=True)
@@ -165,7 +186,8 @@ async def run_load(
             return await _send_closed(pools[0], planned, load, started_at, timeout_s)
         return await _send_open(pools[0], planned, load, started_at, timeout_s)
 
-    return await timed_run([endpoint], load.concurrency if isinstance(load, ClosedLoop) else 1, drive, on_answer)
+    at_first = load.concurrency if isinstance(load, ClosedLoop) else max(load.at_once, 1)
+    return await timed_run([endpoint], at_first, drive, on_answer)
 
 
 async def timed_run(
@@ -211,7 +233,7 @@ async def _send_open(
     connections: ConnectionPool, planned: Sequence[PlannedRequest], load: OpenLoop, started_at: float, timeout_s: float
 ) -> list[RequestRecord]:
     async def arrive(request: PlannedRequest, at_s: float) -> RequestRecord:
-        await asyncio.sleep(max(started_at + at_s - time.perf_counter(), 0.0))
+        await until(started_at, at_s)
         return (await send(connections, request, started_at, timeout_s))[0]
 
     return list(await asyncio.gather(*map(arrive, planned, load.arrivals_s())))

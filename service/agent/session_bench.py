@@ -1,18 +1,27 @@
-"""``agent bench --sessions``: a closed load of sessions against an engine, printed and recorded."""
+"""``agent bench --sessions``: a load of sessions against an engine, printed and recorded."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import random
+from dataclasses import dataclass
 from typing import Any
 
-from service.agent.bench import LoadPoint, NothingMeasuredError, Prompts
+from service.agent.bench import WARM_UP_OPEN_CLIENTS, NothingMeasuredError, Prompts
 from service.agent.lengths import FixedTokens
-from service.agent.load import ClosedLoop
 from service.agent.progress import AgentProgress
 from service.agent.records import LoadRun
-from service.agent.session_load import Replicas, SentSessions, found_fraction, plan_sessions, run_sessions
+from service.agent.session_load import (
+    ClosedSessions,
+    OpenSessions,
+    Replicas,
+    SentSessions,
+    SessionLoad,
+    found_fraction,
+    plan_sessions,
+    run_sessions,
+)
 
 
 def check_session_options(options: argparse.Namespace) -> None:
@@ -23,7 +32,7 @@ def check_session_options(options: argparse.Namespace) -> None:
     if missing := [name for name, value in needed.items() if value is None]:
         raise ValueError(f"sessions need {', '.join(missing)} too")
     beside = {
-        "--prompt-tokens": options.prompt_tokens, "--prompts": options.prompts, "--rate": options.rate, "--sweep": options.sweep,
+        "--prompt-tokens": options.prompt_tokens, "--prompts": options.prompts, "--sweep": options.sweep,
         "--requests": options.requests, "--recommendation": options.recommendation, "--gpu": options.gpu,
     }  # fmt: skip
     if given := [name for name, value in beside.items() if value]:
@@ -58,33 +67,49 @@ def check_replica_options(options: argparse.Namespace) -> None:
         raise ValueError("--routing is among replicas: give the others with --replica URL")
 
 
-def session_points(options: argparse.Namespace) -> list[LoadPoint]:
-    """A load for each number of clients; without one, all sessions at once."""
-    clients = [min(one, options.sessions) for one in options.concurrency] or [options.sessions]
-    return [LoadPoint(ClosedLoop(one, options.sessions), options.seed + number) for number, one in enumerate(clients)]
+@dataclass(frozen=True)
+class SessionPoint:
+    """One load of so many sessions to measure."""
+
+    load: SessionLoad
+    sessions: int
+    seed: int
+
+    @property
+    def warm_up_clients(self) -> int:
+        return self.load.clients if isinstance(self.load, ClosedSessions) else WARM_UP_OPEN_CLIENTS
+
+
+def session_points(options: argparse.Namespace) -> list[SessionPoint]:
+    """A load for each number of clients and each rate; without either, all sessions at once."""
+    loads: list[SessionLoad] = [ClosedSessions(min(one, options.sessions)) for one in options.concurrency]
+    loads += [OpenSessions(rate, min(options.at_once, options.sessions), options.seed) for rate in options.rate]
+    return [
+        SessionPoint(load, options.sessions, options.seed + number)
+        for number, load in enumerate(loads or [ClosedSessions(options.sessions)])
+    ]
 
 
 def measure_sessions(
-    replicas: Replicas, sent: SentSessions, point: LoadPoint, context: dict[str, Any], timeout_s: float
+    replicas: Replicas, sent: SentSessions, point: SessionPoint, context: dict[str, Any], timeout_s: float
 ) -> tuple[dict[str, Any], LoadRun]:
     """Hold the sessions of one load. What is printed, and the turns. Raises NothingMeasuredError where none was answered."""
-    assert isinstance(point.load, ClosedLoop)
-    planned = plan_sessions(sent, point.load.requests, point.seed)
-    with AgentProgress(point.name, sum(len(session.turns) for session in planned)) as bar:
+    planned = plan_sessions(sent, point.sessions, point.seed)
+    with AgentProgress(point.load.name, sum(len(session.turns) for session in planned)) as bar:
         run = asyncio.run(
             run_sessions(
                 replicas,
                 planned,
-                point.load.concurrency,
+                point.load,
                 timeout_s,
                 lambda record: bar.step(failed=not record.succeeded),
             )
         )
     if not run.completed:
-        raise NothingMeasuredError(f"{point.name}: no turn was answered: {next(iter(run.failures()), '')}")
+        raise NothingMeasuredError(f"{point.load.name}: no turn was answered: {next(iter(run.failures()), '')}")
     said = {
         "context": context,
-        "load": {"kind": "closed", "concurrency": point.load.concurrency, "sessions": point.load.requests},
+        "load": point.load.as_json() | {"sessions": point.sessions},
         "traffic": {"sessions": sent.as_json()},
         "results": run.results() | {"prefix_hit_fraction": found_fraction(run)},
     }

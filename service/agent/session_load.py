@@ -1,4 +1,6 @@
-"""A closed load of sessions: each client holds one session at a time, whose every turn sends all of it so far.
+"""A load of sessions, whose every turn sends all of the session so far.
+
+Closed: each client holds one session at a time. Open: sessions begin as a Poisson process, whether or not earlier ones are over.
 
     prompt of turn t = system prompt + user₁ + reply₁ + … + user_t
 
@@ -11,12 +13,21 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from service.agent.lengths import LengthDistribution
-from service.agent.load import ConnectionPool, PlannedRequest, sampling_fields, send, timed_run
+from service.agent.load import (
+    ConnectionPool,
+    PlannedRequest,
+    after_burst,
+    arrivals_s,
+    sampling_fields,
+    send,
+    timed_run,
+    until,
+)
 from service.agent.records import LoadRun, RequestRecord
 from service.agent.stream import Endpoint
 
@@ -117,34 +128,89 @@ def plan_sessions(traffic: SentSessions, sessions: int, seed: int) -> list[Plann
     ]
 
 
+@dataclass(frozen=True)
+class ClosedSessions:
+    """`clients` at a time, each starting its next session when its last is over. Raises ValueError for none."""
+
+    clients: int
+
+    def __post_init__(self) -> None:
+        if self.clients < 1:
+            raise ValueError(f"a closed load needs a client, got {self.clients}")
+
+    @property
+    def at_first(self) -> int:
+        return self.clients
+
+    @property
+    def name(self) -> str:
+        return f"{self.clients} clients"
+
+    def as_json(self) -> dict[str, object]:
+        return {"kind": "closed", "concurrency": self.clients}
+
+
+@dataclass(frozen=True)
+class OpenSessions:
+    """Sessions begin as a Poisson process, its gaps drawn from `seed`, after a burst of `at_once` of them. Raises ValueError for a
+    rate that is not positive and for less than no burst."""
+
+    sessions_per_s: float
+    at_once: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.sessions_per_s <= 0.0 or self.at_once < 0:
+            raise ValueError(f"an open load of sessions needs a positive rate and no negative burst, got {self}")
+
+    @property
+    def at_first(self) -> int:
+        """Connections opened before the clock starts; the others when they are needed."""
+        return max(self.at_once, 1)
+
+    @property
+    def name(self) -> str:
+        return f"{self.sessions_per_s:g} sessions/s{after_burst(self.at_once)}"
+
+    def as_json(self) -> dict[str, object]:
+        return {"kind": "open", "sessions_per_s": self.sessions_per_s, "at_once": self.at_once, "seed": self.seed}
+
+
+SessionLoad = ClosedSessions | OpenSessions
+
+
 async def run_sessions(
     replicas: Replicas,
     planned: Sequence[PlannedSession],
-    clients: int,
+    load: SessionLoad,
     timeout_s: float = 600.0,
     on_answer: Callable[[RequestRecord], None] | None = None,
 ) -> LoadRun:
-    """Hold every session, `clients` at a time, each starting its next when its last is over.
+    """Hold every session as the load says.
 
     A session ends with its first turn that fails: what would follow cannot be said. Records are in the order they were sent.
-    Raises ValueError for a load without clients.
     """
-    if clients < 1:
-        raise ValueError(f"a closed load needs a client, got {clients}")
-    waiting = iter(planned)
 
     async def drive(pools: Sequence[ConnectionPool], started_at: float) -> list[RequestRecord]:
+        def held(session: PlannedSession) -> Awaitable[list[RequestRecord]]:
+            return _hold(replicas, pools, session, started_at, timeout_s)
+
         async def client(sessions: Iterator[PlannedSession]) -> list[RequestRecord]:
-            return [
-                record
-                for session in sessions
-                for record in await _hold(replicas, pools, session, started_at, timeout_s)
-            ]
+            return [record for session in sessions for record in await held(session)]
 
-        by_client = await asyncio.gather(*(client(waiting) for _ in range(min(clients, len(planned)))))
-        return sorted((record for records in by_client for record in records), key=lambda record: record.sent_s)
+        async def begin(session: PlannedSession, at_s: float) -> list[RequestRecord]:
+            await until(started_at, at_s)
+            return await held(session)
 
-    return await timed_run(replicas.endpoints, min(clients, len(planned)), drive, on_answer)
+        if isinstance(load, ClosedSessions):
+            waiting = iter(planned)
+            by_one = await asyncio.gather(*(client(waiting) for _ in range(min(load.clients, len(planned)))))
+        else:
+            begins_s = arrivals_s(load.sessions_per_s, len(planned), load.seed, min(load.at_once, len(planned)))
+            by_one = await asyncio.gather(*map(begin, planned, begins_s))
+        return sorted((record for records in by_one for record in records), key=lambda record: record.sent_s)
+
+    return await timed_run(replicas.endpoints, min(load.at_first, len(planned)), drive, on_answer)
 
 
 async def _hold(

@@ -198,7 +198,7 @@ class Worker:
             if beat.lost.is_set():
                 raise TaskLeaseLostError
             upload, run = measure(endpoint, prompts, point, context, self.timeout_s, None)
-            self.say(summary(point, upload, run))
+            self.say(summary(point.name, upload, run))
             kept = self.spool.add("/v1/benchmarks", upload)
             try:
                 answer = self.client.request_until_answered(

@@ -1,4 +1,4 @@
-"""A closed load of sessions against a small local engine."""
+"""Loads of sessions against a small local engine."""
 
 import asyncio
 import contextlib
@@ -12,22 +12,34 @@ import pytest
 
 from service.agent.cli import main
 from service.agent.lengths import FixedTokens, UniformTokens
+from service.agent.load import arrivals_s
 from service.agent.records import LoadRun
-from service.agent.session_load import Replicas, SentSessions, found_fraction, plan_sessions, run_sessions
+from service.agent.session_load import (
+    ClosedSessions,
+    OpenSessions,
+    Replicas,
+    SentSessions,
+    SessionLoad,
+    found_fraction,
+    plan_sessions,
+    run_sessions,
+)
 from service.agent.stream import Endpoint
 from tests.agent.streaming_server import REPLY_TOKEN, StreamingServer
 
 SENT = SentSessions(30, UniformTokens(2, 5), UniformTokens(4, 9), UniformTokens(3, 6), 0.02, vocabulary_tokens=1_000)
 
 
-def hold(engine: StreamingServer, sessions: int, clients: int, sent: SentSessions = SENT) -> LoadRun:
+def hold(
+    engine: StreamingServer, sessions: int, clients: int, sent: SentSessions = SENT, load: SessionLoad | None = None
+) -> LoadRun:
     async def both() -> LoadRun:
         server, port = await engine.start()
         steps = asyncio.create_task(engine.tick())
         try:
             planned = plan_sessions(sent, sessions, seed=5)
             replicas = Replicas((Endpoint(f"http://127.0.0.1:{port}", "m"),))
-            return await run_sessions(replicas, planned, clients, 10.0)
+            return await run_sessions(replicas, planned, load or ClosedSessions(clients), 10.0)
         finally:
             steps.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -102,13 +114,29 @@ def test_a_failed_turn_ends_its_session_and_no_other() -> None:
     assert sorted(by_session(run)) == list(range(6))
 
 
+def test_sessions_of_an_open_load_begin_when_they_would_whatever_is_under_way() -> None:
+    """Eight begin at once, the others as a Poisson process; each waits for its own replies only."""
+    slow = StreamingServer(interval_s=0.02)
+    run = hold(slow, sessions=14, clients=0, load=OpenSessions(40.0, at_once=8, seed=2))
+    held = by_session(run)
+    assert sorted(held) == list(range(14))
+    assert slow.most_in_flight >= 8
+    begun_s = [held[number][0].sent_s for number in range(14)]
+    planned_s = arrivals_s(40.0, 14, seed=2, at_once=8)
+    assert planned_s[:8] == [0.0] * 8
+    assert begun_s == pytest.approx(planned_s, abs=0.1)
+    assert begun_s[-1] < max(turns[-1].sent_s for turns in held.values())
+
+
 def hold_between(engines: list[StreamingServer], routing: str) -> LoadRun:
     async def all_of_it() -> LoadRun:
         started = [await engine.start() for engine in engines]
         steps = [asyncio.create_task(engine.tick()) for engine in engines]
         try:
             endpoints = tuple(Endpoint(f"http://127.0.0.1:{port}", "m") for _, port in started)
-            return await run_sessions(Replicas(endpoints, routing, 3), plan_sessions(SENT, 24, seed=5), 6, 10.0)
+            return await run_sessions(
+                Replicas(endpoints, routing, 3), plan_sessions(SENT, 24, seed=5), ClosedSessions(6), 10.0
+            )
         finally:
             for step in steps:
                 step.cancel()
@@ -148,7 +176,9 @@ def test_turns_go_to_replicas_as_routed_and_carry_their_replies_along(routing: s
         lambda: Replicas((Endpoint("http://127.0.0.1:1", "m", api="chat"),)),
         lambda: Replicas(()),
         lambda: Replicas((Endpoint("http://127.0.0.1:1", "m"),), routing="least_loaded"),
-        lambda: asyncio.run(run_sessions(Replicas((Endpoint("http://127.0.0.1:1", "m"),)), [], 0)),
+        lambda: ClosedSessions(0),
+        lambda: OpenSessions(0.0),
+        lambda: OpenSessions(1.0, at_once=-1),
     ],
 )
 def test_nonsense_is_refused(wrong: Any) -> None:
@@ -182,6 +212,15 @@ class TestCommand:
         assert {turn["session"] for turn in turns} == {0, 1, 2, 3}
         assert all(turn["prompt_tokens"] == 16 + 5 + 9 * turn["turn"] for turn in turns)
 
+    def test_sessions_begin_at_a_rate_after_a_burst(
+        self, engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        code = self.run(engine, tmp_path, *self.SESSIONS, "--rate", "50", "--at-once", "3", "--no-upload")
+        assert code == 0
+        said = json.loads(capsys.readouterr().out)
+        assert said["load"] == {"kind": "open", "sessions_per_s": 50.0, "at_once": 3, "seed": 1, "sessions": 4}
+        assert said["results"]["completed"] >= 8
+
     def test_routing_among_replicas_is_said_and_recorded(
         self, engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -199,7 +238,8 @@ class TestCommand:
         ("more", "says"),
         [
             (SESSIONS, "--no-upload"),
-            ((*SESSIONS, "--rate", "2", "--no-upload"), "--rate"),
+            ((*SESSIONS, "--at-once", "2", "--no-upload"), "--rate"),
+            (("--prompt-tokens", "9", "--output-tokens", "3", "--rate", "9", "--at-once", "2"), "--no-upload"),
             ((*SESSIONS, "--prompt-tokens", "10", "--no-upload"), "--prompt-tokens"),
             (("--sessions", "2", "--turns", "2", "--no-upload"), "--user-tokens"),
             ((*SESSIONS[2:], "--sessions", "0", "--no-upload"), "at least one"),
