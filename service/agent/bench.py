@@ -179,14 +179,17 @@ def measure(
     full = context | {"measured_at": measured_at.isoformat()}
     if watts and (wanted is None or len(watts) == wanted):
         full["power_w_mean"] = round(sum(watts.values()), 2)
-    load = {name: value for name, value in point.load.as_json().items() if name != "seed"}
+    load = {name: value for name, value in point.load.as_json().items() if name not in ("seed", "at_once")}
     upload = {
         "context": full,
         "load": load | {"range": f"{len(run.records)} requests, warm-up excluded, ramp-up and drain included"},
         "traffic": _traffic(prompts, run),
         "results": run.results(),
     }
-    return BenchmarkUpload.model_validate_json(json.dumps(upload)).model_dump(mode="json", exclude_none=True), run
+    checked = BenchmarkUpload.model_validate_json(json.dumps(upload)).model_dump(mode="json", exclude_none=True)
+    if isinstance(point.load, OpenLoop) and point.load.at_once:  # what is printed says so; it is not uploaded
+        checked["load"]["at_once"] = point.load.at_once
+    return checked, run
 
 
 def _traffic(prompts: Prompts, run: LoadRun) -> dict[str, Any]:

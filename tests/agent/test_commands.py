@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from service.agent.cli import main
+from service.agent.load import arrivals_s
 from service.agent.spool import Spool
 from tests.bench.server_process import ServerProcess
 
@@ -58,6 +59,21 @@ class TestBench:
     ) -> None:
         assert bench(service, engine, tmp_path, "--concurrency", "2", "--no-upload") == 0
         assert json.loads(capsys.readouterr().out)["load"]["kind"] == "closed"
+
+    def test_a_burst_is_printed_with_the_load_that_follows_it(
+        self, service: ServerProcess, engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        records = tmp_path / "records.jsonl.gz"
+        code = bench(
+            service, engine, tmp_path, "--rate", "40", "--at-once", "5", "--requests", "9", "--no-upload", "--records",
+            str(records),
+        )  # fmt: skip
+        assert code == 0
+        load = json.loads(capsys.readouterr().out)["load"]
+        assert (load["kind"], load["requests_per_s"], load["at_once"]) == ("open", 40.0, 5)
+        with gzip.open(records, "rt") as lines:
+            sent_s = sorted(json.loads(line)["sent_s"] for line in lines)
+        assert sent_s == pytest.approx(arrivals_s(40.0, 9, seed=1, at_once=5), abs=0.1)
 
     def test_an_engine_that_is_not_there(self, service: ServerProcess, tmp_path: Path) -> None:
         assert bench(service, "http://127.0.0.1:9", tmp_path, "--concurrency", "1") == 2
