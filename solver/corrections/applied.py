@@ -5,7 +5,7 @@ configurations the fit had not seen. Sets are immutable; a new measurement makes
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -31,6 +31,11 @@ METRICS = (
     "power",
 )
 """What intervals are measured for; a percentile that was not measured takes the interval of the next one above."""
+CLOSED_WHERE_BORROWED = ("time_to_first_token",)
+"""Whose spreads of closed loops hold on a sibling device and under other releases too: no other metric's did
+(docs/decisions/0091-ranges-of-first-tokens.md)."""
+Spreads = Mapping[tuple[str, str], tuple[float, float]]
+"""(low, high) factors by (model class, metric)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +75,16 @@ class EngineCorrection:
     closed_spreads: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     closed_own_spreads: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
 
-    def of_closed_loops(self) -> "EngineCorrection":
-        """The same for loads that keep a number of requests in flight."""
+    def of_closed_loops(self, metrics: Collection[str] = METRICS) -> "EngineCorrection":
+        """The same for loads that keep a number of requests in flight, in these metrics."""
+
+        def of(all_loads: Spreads, closed: Spreads) -> Spreads:
+            return {**all_loads, **{key: spread for key, spread in closed.items() if key[1] in metrics}}
+
         return replace(
             self,
-            spreads={**self.spreads, **self.closed_spreads},
-            own_spreads={**self.own_spreads, **self.closed_own_spreads},
+            spreads=of(self.spreads, self.closed_spreads),
+            own_spreads=of(self.own_spreads, self.closed_own_spreads),
         )
 
 
@@ -178,8 +187,8 @@ def correction_for(
     few runs made is no measure of what another version does).
     kin_shrinkage: asked where other configurations of the model were uploaded, whose factors this one then shares
     (``solver.corrections.kin``); without it they say nothing.
-    closed_loop: of a number of requests in flight, whose spreads are apart where this engine version was measured on this device: that
-    they hold elsewhere was tried, and they did not (docs/decisions/0087-spreads-of-closed-loops.md).
+    closed_loop: of a number of requests in flight, whose spreads are apart where this engine version was measured on this device, and
+    for mean times to first tokens elsewhere too.
     """
     found = found_for(current, device, family, engine)
     at_home = found is not None and found.device == device and (version is None or version in found.versions)
@@ -212,9 +221,11 @@ def correction_for(
         widening *= found.unseen_widening
     evidence = (*cited, *(b for e in found.evidence for b in e.benchmarks[:1] if b not in cited))
     measured = (
-        (found,) if at_home else (c for c in current.corrections if (c.family, c.engine) == (found.family, engine))
+        [found] if at_home else [c for c in current.corrections if (c.family, c.engine) == (found.family, engine)]
     )
-    spreads = _widened(tuple(measured), model_class, widening)
+    if closed_loop and not at_home:
+        measured = [c.of_closed_loops(CLOSED_WHERE_BORROWED) for c in measured]
+    spreads = _widened(measured, model_class, widening)
     return Correction("corrected" if at_home else "borrowed", evidence, shared, spreads, by_load=by_load)
 
 

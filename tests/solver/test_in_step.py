@@ -62,6 +62,13 @@ def test_an_interval_of_first_tokens_reaches_its_share_of_the_way_to_either_end(
     assert token.high / token.expected == pytest.approx(1.001)
 
 
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_where_runs_say_what_else_an_interval_holds_it_reaches_less_of_the_way(engine: str) -> None:
+    """The wider share is that of loops whose middle itself is not known."""
+    known, elsewhere = (constants(device, engine) for device in ("h100-sxm", "l4"))
+    assert 0.0 < known.si("interval_regimes_share") < elsewhere.si("interval_regimes_share")
+
+
 def test_a_checkpoint_of_quantised_experts_multiplies_the_rest_in_16_bits() -> None:
     here, told_by = device("b200-sxm"), constants("b200-sxm", "tensorrt-llm")
     quantised = replace(HERE.precision, weights="mxfp4")

@@ -12,7 +12,7 @@ from solver.corrections.load_spreads import RunMiss, of_closed_loops, spreads_by
 from solver.workload import Load
 from tests.solver.test_partitions import configured, splittable
 
-TOKEN = "time_per_output_token"
+TOKEN, FIRST_TOKEN = "time_per_output_token", "time_to_first_token"
 CLOSED = Load("closed", concurrency=4, requests=40)
 OPEN = Load("open", requests_per_s=1.0)
 
@@ -68,6 +68,27 @@ class TestWhoTakesThem:
         found = configuration_correction(current, configured(splittable()).configuration, load)
         assert found is not None
         assert found.spreads[TOKEN] == pytest.approx(spread)
+
+    @pytest.mark.parametrize(("load", "first"), [(CLOSED, (0.7, 1.4)), (OPEN, (0.5, 2.0)), (None, (0.5, 2.0))])
+    def test_a_sibling_borrows_those_of_mean_first_tokens_alone(
+        self, current: CorrectionSet, load: Load | None, first: tuple[float, float]
+    ) -> None:
+        names = (FIRST_TOKEN, f"{FIRST_TOKEN}.p99", TOKEN)
+        all_loads = {("dense", name): (0.5, 2.0) for name in names}
+        closed = {("dense", name): (0.7, 1.4) for name in names}
+        lent = tuple(
+            replace(c, device="another", spreads=all_loads, closed_spreads=closed, borrowed_widening=1.0)
+            for c in current.corrections
+        )
+        found = configuration_correction(
+            replace(current, corrections=lent), configured(splittable()).configuration, load
+        )
+        assert found is not None
+        assert found.basis == "borrowed"
+        assert found.spreads[FIRST_TOKEN] == pytest.approx(first)
+        # Percentiles between hold both that of the mean and that of the 99th, which stays what it is of all loads.
+        for name in (f"{FIRST_TOKEN}.p99", f"{FIRST_TOKEN}.p95", TOKEN):
+            assert found.spreads[name] == pytest.approx((0.5, 2.0))
 
     def test_where_a_class_has_none_all_loads_hold(self, current: CorrectionSet) -> None:
         plain = replace(
