@@ -89,3 +89,5 @@ def show_deployment(arguments: argparse.Namespace, found: Mapping[str, Any], con
         f"prefill waits for {waits['prefill'].replace('_', ' ')}, decode for {waits['decode'].replace('_', ' ')}; "
         f"prediction: {found['basis']}"
     )
+    for caution in found["cautions"]:
+        console.print(f"mind: {escape(caution)}", soft_wrap=True)

@@ -44,12 +44,14 @@ SAME_TIME_S = 2e-3
 def recorded_turns(run: Mapping[str, Any], block: int) -> tuple[SessionTurns, np.ndarray, np.ndarray, np.ndarray]:
     """Turns with prompts and replies, those of a client in a row, and when clients begin.
 
-    A client sends its next turn when its last is answered and its user has thought, as long as recorded.
+    A client sends its next turn when its last is answered and its user has thought, as long as recorded. In an open load every session
+    is a client's only one, so that it begins when it began.
     """
     requests = run["requests"]
     session, sent_s = np.array(requests["session"]), np.array(requests["sent_s"])
     ended_s = sent_s + np.array(requests["e2e_ms"]) / MS_PER_S
-    clients = held_by_clients(session, sent_s, ended_s)
+    alone = "open" in run
+    clients = by_session(session, sent_s) if alone else held_by_clients(session, sent_s, ended_s)
     order = np.concatenate(clients)
     first = np.zeros(len(order), dtype=bool)
     first[np.cumsum([0, *(len(turns) for turns in clients[:-1])])] = True
@@ -78,6 +80,12 @@ def of_replica(run: Mapping[str, Any], replica: int) -> dict[str, Any]:
     requests = run["requests"]
     here = [one == replica for one in requests["replica"]]
     return {**run, "requests": {name: list(compress(values, here)) for name, values in requests.items()}}
+
+
+def by_session(session: np.ndarray, sent_s: np.ndarray) -> list[list[int]]:
+    """The requests of each session, in order."""
+    order = np.lexsort((sent_s, session))
+    return [group.tolist() for group in np.split(order, np.flatnonzero(np.diff(session[order])) + 1)]
 
 
 def held_by_clients(session: np.ndarray, sent_s: np.ndarray, ended_s: np.ndarray) -> list[list[int]]:
@@ -184,7 +192,7 @@ def show_fits() -> None:
     for one in measured_runs():
         if max(one.run["requests"]["turn"]) > 0:
             print(f"{one.name:40} {OVERHEAD} {fitting(one, OVERHEAD, 'TTFT'):.2f}")
-        elif one.run["in_flight"] > 1:
+        elif one.run.get("in_flight", 0) > 1:
             print(f"{one.name:40} {SHARED} {fitting(one, SHARED, 'TPOT'):.2f}")
 
 

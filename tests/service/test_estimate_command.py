@@ -48,6 +48,20 @@ def test_people_see_latencies_with_their_intervals(database_url: str) -> None:
     assert f"prediction: {one['basis']}" in shown.stdout
 
 
+def test_cautions_are_shown(database_url: str) -> None:
+    """A load whose queue would stay: what is completed then, and the seats that mend it."""
+    mixture = (
+        "estimate", "qwen3-30b-a3b", "--device", "h100-sxm", "--weights", "fp8", "--prompt", "30-70", "--output", "200-400",
+        "--rate", "40",
+    )  # fmt: skip
+    (found,) = json.loads(run(*mixture, "--json", url=database_url).stdout)["estimates"]
+    assert found["lasting_queue"] is not None
+    shown = run(*mixture, url=database_url).stdout
+    assert [line for line in shown.splitlines() if line.startswith("mind: ")] == [
+        f"mind: {one}" for one in found["cautions"]
+    ]
+
+
 def test_what_cannot_run_is_said_and_is_no_success(database_url: str) -> None:
     none = run("estimate", "llama-3.1-70b", *STATED[1:], "--rate", "1", url=database_url)
     assert none.returncode == 1

@@ -1,0 +1,103 @@
+"""What was predicted of 27 November 2026's visits to an H100, before, beside what was measured: ``python -m tests.bench.predicted_before``.
+
+Bursts, of requests and of sessions, after which a queue was said to stay or to go; budgets of tokens a step that no run had; long
+prompts. Predictions are files of the catalog that were written before (``catalog/benchmarks/predicted``); nothing is computed here.
+"""
+
+import gzip
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from catalog.benchmark_rows import DEFAULT_ROOT
+
+EIGHTHS = 8
+REQUESTS = "bursts/h100-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_op.json.gz"
+TURNS = "sessions/h100-sxm_vllm-0.24.0_llama-3.1-8b_bf16_tp1_o.json.gz"
+RUNS = "kept_back/h100-sxm_vllm-0.24.0_llama-3.1-8b_bf16_tp1_p.json"
+BURSTS = {
+    "q512-calm": (REQUESTS, "h100-q30ba3b-fp8-tp1-open-40_o"),
+    "q512-burst30": (REQUESTS, "h100-q30ba3b-fp8-tp1-burst-30-of-512_p"),
+    "q229-burst30": (REQUESTS, "h100-q30ba3b-fp8-tp1-burst-30-of-229_p"),
+    "l8-calm": (TURNS, "h100-l8b-bf16-tp1-open-calm_o"),
+    "l8-burst": (TURNS, "h100-l8b-bf16-tp1-open-burst_o"),
+}
+"""By the name of its prediction: the file and the run."""
+S_PER_MS = 1e-3
+
+
+def read(file: str) -> dict[str, Any]:
+    path = DEFAULT_ROOT / file
+    text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def predictions() -> dict[str, Any]:
+    return {
+        name: said
+        for day in ("2026-11-27-o", "2026-11-27-p")
+        for name, said in read(str(Path("predicted") / f"{day}.json"))["predictions"].items()
+    }
+
+
+def by_eighth(run: Mapping[str, Any]) -> list[float]:
+    """Mean seconds to the first token of each eighth of a run's requests, in the order they were sent."""
+    order = np.argsort(run["requests"]["sent_s"], kind="stable")
+    first_s = np.array(run["requests"]["ttft_ms"])[order] * S_PER_MS
+    return [float(part.mean()) for part in np.array_split(first_s, EIGHTHS)]
+
+
+def show_bursts(said: Mapping[str, Any]) -> None:
+    table = Table("run", "", "TTFT mean of each eighth, s", "mean, s", "TPOT, ms", "found", "all answered, s")
+    for name, (file, run_id) in BURSTS.items():
+        run, before = read(file)[run_id], said[name]
+        results, found = run["results"], before.get("found_fraction")
+        eighths = by_eighth(run)
+        table.add_row(
+            name, "predicted", " ".join(f"{one:.2f}" for one in before["ttft_mean_s_by_eighth"]), f"{before['ttft_mean_s']:.3f}",
+            f"{before['tpot_mean_ms']:.2f}", "" if found is None else f"{found:.1%}", f"{before['duration_s']:.0f}",
+        )  # fmt: skip
+        share = results.get("prefix_hit_fraction")
+        table.add_row(
+            "", "measured", " ".join(f"{one:.2f}" for one in eighths), f"{results['ttft_ms']['mean'] * S_PER_MS:.3f}",
+            f"{results['tpot_ms']['mean']:.2f}", "" if share is None else f"{share:.1%}", f"{results['duration_s']:.0f}",
+            end_section=True,
+        )  # fmt: skip
+    Console(width=150).print(table)
+
+
+def show_runs(said: Mapping[str, Any]) -> None:
+    table = Table("run", "TTFT mean ms: predicted", "measured", "off %", "TPOT mean ms: predicted", "measured", "off %")
+    off: dict[str, list[float]] = {"ttft_ms": [], "tpot_ms": []}
+    inside: dict[str, int] = dict.fromkeys(off, 0)
+    for name, run in read(RUNS)["runs"].items():
+        row = [name]
+        for figure, errors in off.items():
+            before, measured = said[name][figure]["mean"], run["benchmark"]["results"][figure]["mean"]
+            errors.append(100.0 * (before["expected"] / measured - 1.0))
+            inside[figure] += before["low"] <= measured <= before["high"]
+            row += [
+                f"{before['expected']:.4g} ({before['low']:.4g}–{before['high']:.4g})",
+                f"{measured:.4g}",
+                f"{errors[-1]:+.1f}",
+            ]
+        table.add_row(*row)
+    Console(width=150).print(table)
+    for figure, errors in off.items():
+        print(f"{figure}: mean error {np.mean(np.abs(errors)):.1f} %, {inside[figure]} of {len(errors)} inside")
+
+
+def main() -> None:
+    said = predictions()
+    show_bursts(said)
+    show_runs(said)
+
+
+if __name__ == "__main__":
+    main()
