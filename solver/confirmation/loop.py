@@ -147,7 +147,7 @@ class Search:
         self.most_usd_per_hour = None if least_known is None else least_known.usd_per_hour
         self.watch = Watch(planning, confirmations)
         self.brackets = Brackets(assembly.screened, confirmations.facts)
-        self.capacities = capacities_of(assembly, planning, confirmations, self.brackets)
+        self.capacities = capacities_of(assembly, confirmations, self.brackets)
         self.rounds = 0
         self.bound: float | None = None
         self.current = assembly
@@ -334,13 +334,11 @@ class Search:
         raise NoPlanInTimeError(planning.time_limit_s)
 
 
-def capacities_of(
-    assembly: Assembly, planning: PlanningInput, confirmations: Confirmations, brackets: Brackets | None = None
-) -> EveryCapacity:
+def capacities_of(assembly: Assembly, confirmations: Confirmations, brackets: Brackets | None = None) -> EveryCapacity:
     """What replicas of an assembly's candidates sustain, of as many kinds as there are among them."""
     mixes = [Mixes(confirmations, assembly.screened)] if mixed_workloads(assembly.screened) else []
     apart = assembly.problem.deployments.role is not None
-    nodes = {offer.id: offer.node for offer in planning.offers}
+    nodes = {offer.id: offer.node for offer in assembly.offers}
     return EveryCapacity(
         [
             *mixes,

@@ -17,7 +17,7 @@ from solver.fleet import FleetProblem
 from solver.fleet import loosened_limits as fleet_limits
 from solver.fleet import relaxations as fleet_relaxations
 from solver.limit import Limit, LimitKind, TargetLimit
-from solver.planning.assemble import MOST_NODES, Assembly, assemble, fewest_nodes, most_nodes
+from solver.planning.assemble import MOST_NODES, Assembly, assemble, fewest_nodes, most_nodes, with_default_limits
 from solver.planning.types import Conflict, PlanningInput, Relaxation
 from solver.workload import Targets
 
@@ -53,21 +53,24 @@ class NoPlan:
 
 
 def explain_infeasible(planning: PlanningInput, assembly: Assembly, resolver: Resolver) -> NoPlan:
-    """What rules every plan out, the cheapest single changes that would not, and the most that can be served."""
+    """What rules every plan out, the cheapest single changes that would not, and the most that can be served.
+
+    That comes last: where machines of many sellers are few it takes half of the time by itself, and may not be found in it.
+    """
     targets_matter = False
     with suppress(NoPlanInTimeError):
         targets_matter = _has_plan_without_targets(planning, assembly, resolver)
-    conflicts: tuple[Conflict, ...] = ()
-    fraction: float | None = None
+    conflicts: tuple[Conflict, ...] | None = None
     with suppress(NoPlanInTimeError):
-        fraction = _largest_fraction(assembly, resolver)
-    with suppress(NoPlanInTimeError):
-        conflicts = _conflicts(planning, assembly, resolver, fraction, targets_matter)
+        conflicts = _conflicts(planning, assembly, resolver, targets_matter)
     relaxations: list[Relaxation] = []
     if targets_matter:
         relaxations += _target_relaxations(planning, assembly, resolver)
     relaxations += _fleet_relaxations(planning, assembly, resolver)
     relaxations += _sourcing_relaxations(planning, assembly, resolver)
+    fraction: float | None = None
+    with suppress(NoPlanInTimeError):
+        fraction = _largest_fraction(assembly, resolver)
     if fraction is not None and 0.0 < fraction < 1.0:
         relaxations += [
             Relaxation(rate_of(w), one.workload.requests_per_s, one.workload.requests_per_s * fraction, None)
@@ -78,7 +81,9 @@ def explain_infeasible(planning: PlanningInput, assembly: Assembly, resolver: Re
             joint = _joint_relaxation(planning, assembly, resolver)
             relaxations += [joint] if joint else []
     ordered = sorted(relaxations, key=lambda r: (r.usd_per_hour is None, r.usd_per_hour or 0.0, r.limit))
-    return NoPlan(conflicts, tuple(ordered), fraction)
+    if conflicts == ():
+        conflicts = (_of_demand_alone(assembly, fraction),)
+    return NoPlan(conflicts or (), tuple(ordered), fraction)
 
 
 def _has_plan_without_targets(planning: PlanningInput, assembly: Assembly, resolver: Resolver) -> bool:
@@ -262,9 +267,9 @@ def _joint_relaxation(planning: PlanningInput, assembly: Assembly, resolver: Res
 
 
 def _conflicts(
-    planning: PlanningInput, assembly: Assembly, resolver: Resolver, fraction: float | None, targets_matter: bool
+    planning: PlanningInput, assembly: Assembly, resolver: Resolver, targets_matter: bool
 ) -> tuple[Conflict, ...]:
-    """A smallest set of limits that cannot hold together, targets and fleet limits alike."""
+    """A smallest set of limits that cannot hold together, targets and fleet limits alike; empty where no limit is to blame."""
     targets: dict[Limit, int] = {
         limit: number
         for w, one in enumerate(assembly.screened)
@@ -282,9 +287,14 @@ def _conflicts(
     found = fleet_relaxations.conflicts(limits, has_plan)
     if found:
         return (Conflict(found, any_one=all(has_plan(frozenset({limit})) for limit in found)),)
+    return ()
+
+
+def _of_demand_alone(assembly: Assembly, fraction: float | None) -> Conflict:
+    """What is to blame where no limit is: that nothing serves any of it, or how much it is."""
     if fraction == 0.0 or not len(assembly.problem.deployments):
-        return (Conflict((Limit(LimitKind.CANDIDATES),), any_one=False),)
-    return (Conflict(tuple(rate_of(w) for w in range(len(assembly.screened))), any_one=False),)
+        return Conflict((Limit(LimitKind.CANDIDATES),), any_one=False)
+    return Conflict(tuple(rate_of(w) for w in range(len(assembly.screened))), any_one=False)
 
 
 def rate_of(workload: int) -> Limit:
@@ -303,6 +313,7 @@ def _lifted(
     changed = assembly
     if admitted:
         changed = assemble(replace(planning, offers=(*planning.offers, *admitted)), screened)
+        changed = with_default_limits(planning, changed)  # as those of the assembly are
     elif lifted & targets.keys():
         changed = assemble(planning, screened, assembly.problem.offers)
     return replace(changed, problem=fleet_limits.without_limits(changed.problem, lifted))

@@ -6,7 +6,7 @@ from solver.confirmation.alone import learn_alone
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import capacities_of, solve_confirmed, with_settled_capacities
 from solver.confirmation.watch import Watch
-from solver.errors import NoPlanInTimeError
+from solver.errors import NoPlanInTimeError, SolverFailedError
 from solver.fleet import FleetProblem, FleetResult
 from solver.fleet.relaxations import is_unlimited
 from solver.planning.assemble import Assembly
@@ -81,7 +81,7 @@ class Resolver:
         limit_s = min(left_s, ONE_QUESTION_FRACTION * self._planning.time_limit_s)
         gap = self._planning.gap_fraction if gap_fraction is None else gap_fraction
         brief = replace(self._planning, time_limit_s=limit_s, gap_fraction=gap, objective=assembly.problem.objective)
-        known_by_candidate = capacities_of(assembly, brief, known).known_by_candidate
+        known_by_candidate = capacities_of(assembly, known).known_by_candidate
         is_asked_for_less = freer_than is not None and freer_than.plan is not None and brief.objective == "cost"
         least = freer_than if is_asked_for_less else None
         try:
@@ -98,6 +98,10 @@ class Resolver:
         except NoPlanInTimeError:
             self.unanswered += 1
             raise
+        except SolverFailedError as failed:
+            # No answer to this question either, and none that the request's own answer may be lost for.
+            self.unanswered += 1
+            raise NoPlanInTimeError(self._planning.time_limit_s) from failed
         finally:
             self._searched_s += known.spent_s
         return changed, result
@@ -105,7 +109,7 @@ class Resolver:
     def settled(self, assembly: Assembly, result: FleetResult) -> Assembly:
         """A problem with what the replicas of its plan sustain exactly, where there is time to find out."""
         known = Confirmations(facts=self._known.facts)
-        capacities = capacities_of(assembly, self._planning, known)
+        capacities = capacities_of(assembly, known)
         if result.plan is None or not capacities.known_by_candidate:
             return assembly  # with which it was solved
         watch = Watch(replace(self._planning, time_limit_s=self.left_s), known)

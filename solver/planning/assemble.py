@@ -37,7 +37,8 @@ class Assembly:
     """A fleet problem with the way back: deployment key → (workload, row of its space, node type).
 
     classes_of: index into ``class_sets`` of the traffic classes that a deployment takes. Roles are those of the table. Rows of
-    ``PlanningInput.published`` have ``UNITS`` for their workload here: they are none of its candidates.
+    ``PlanningInput.published`` have ``UNITS`` for their workload here: they are none of its candidates. offers: those that were
+    assembled, with the ones that the problem leaves out because no plan needs them while nobody runs out of machines.
     """
 
     problem: FleetProblem
@@ -45,6 +46,7 @@ class Assembly:
     row_of: Integers
     screened: tuple[Screened, ...]
     classes_of: Integers
+    offers: tuple[Offer, ...]
     class_sets: tuple[ClassSet, ...] = (ALL_CLASSES,)
 
     def rows_in_role(self, workload: int, role: int = AGGREGATED) -> NDArray[np.bool_]:
@@ -152,7 +154,8 @@ def assemble(
         problem = units_in(problem, planning.published, screened, planning.default_max_nodes)
         workloads = np.append(workloads, [UNITS] * len(planning.published))
         rows = np.append(rows, [0] * len(planning.published))
-    return Assembly(problem, workloads, rows, tuple(screened), np.zeros(len(rows), dtype=np.int64))
+    classes = np.zeros(len(rows), dtype=np.int64)
+    return Assembly(problem, workloads, rows, tuple(screened), classes, planning.offers)
 
 
 def _without_units(planning: PlanningInput, slots: tuple[OfferSlot, ...]) -> tuple[OfferSlot, ...]:
@@ -324,13 +327,13 @@ def with_default_limits(planning: PlanningInput, assembly: Assembly) -> Assembly
     """The same problem with every offer limited, and dearer offers back beside those that are.
 
     Solved only where it matters: a best plan without these limits that stays within them is the best plan with them,
-    and unlimited offers make a far smaller programme.
+    and unlimited offers make a far smaller programme. The offers are the assembly's own, which may be more than the planning's.
     """
     if planning.default_max_nodes is None:
         return assembly
     limited = tuple(
         replace(offer, max_nodes=planning.default_max_nodes) if offer.max_nodes is None else offer
-        for offer in planning.offers
+        for offer in assembly.offers
     )
     devices = {slot.device_id for slot in assembly.problem.offers}
     slots = offer_slots(replace(planning, offers=limited))

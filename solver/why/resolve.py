@@ -179,4 +179,5 @@ def assembled(planning: PlanningInput, screened: Sequence[Screened], named: Sequ
     slots = offer_slots(planning)
     here = {slot.id for slot in slots}
     named_slots = tuple(slot_of(o) for o in needed_offers(replace(planning, offers=tuple(named))) if o.id not in here)
-    return assemble(planning, screened, slots + named_slots)
+    offers = {offer.id: offer for offer in (*planning.offers, *named)}
+    return replace(assemble(planning, screened, slots + named_slots), offers=tuple(offers.values()))

@@ -2,15 +2,21 @@
 
 import itertools
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
-from solver.explain import binding
+from solver.confirmation import loop
+from solver.errors import SolverFailedError
+from solver.explain import binding, infeasible
 from solver.explain.targets import replaced
+from solver.fleet import FleetProblem
+from solver.limit import LimitKind
+from solver.outcome import Status
+from solver.planning.types import PlanningInput
 from solver.recommend import recommend
 from solver.recommend.recommend import explained, solve_request
-from tests.solver.planning_cases import MEMO, planning, workload
+from tests.solver.planning_cases import A100, MEMO, offer, planning, workload
 
 TIGHT = workload(rate=60.0, tpot={"p95": 0.016})
 
@@ -83,3 +89,44 @@ def test_no_plan_and_no_time_to_say_why() -> None:
     assert explained(solved, MEMO).unsettled == ()
     solved.confirmations.spent_s = asked.time_limit_s
     assert explained(solved, MEMO).unsettled == ("relaxations",)
+
+
+BEYOND = planning(workload(rate=500.0), offers=[offer(A100, 7.0, most=2)], explain=True)
+
+
+def test_a_largest_share_that_takes_all_the_time_costs_no_other_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that stands still until the largest share is looked for, and is at its end then."""
+    now = [0.0]
+    asked = replace(BEYOND, clock=lambda: now[0])
+    whole = explained(solve_request(BEYOND, MEMO), MEMO)
+    solved = solve_request(asked, MEMO)
+    shrunk = infeasible.shrunk
+
+    def slow(problem: FleetProblem) -> FleetProblem:
+        now[0] += 2.0 * asked.time_limit_s
+        return shrunk(problem)
+
+    monkeypatch.setattr(infeasible, "shrunk", slow)
+    found = explained(solved, MEMO)
+    assert found.unsettled == ("relaxations",)
+    assert found.solve.status is Status.PROVEN_INFEASIBLE
+    assert found.largest_servable_multiple is None
+    assert found.conflicts == whole.conflicts != ()
+    of_limits = [one for one in whole.relaxations if one.limit.kind is not LimitKind.RATE]
+    assert list(found.relaxations) == of_limits != []
+
+
+@pytest.mark.parametrize("asked", [BEYOND, planning(TIGHT, explain=True, alternatives=2)], ids=["none", "plan"])
+def test_no_answer_is_lost_because_no_solver_can_handle_a_question(
+    monkeypatch: pytest.MonkeyPatch, asked: PlanningInput
+) -> None:
+    solved = solve_request(asked, MEMO)
+
+    def fails(*_: Any, **__: Any) -> NoReturn:
+        raise SolverFailedError("HiGHS ended with numerical trouble")
+
+    monkeypatch.setattr(loop, "solve_fleet", fails)
+    found = explained(solved, MEMO)
+    assert found.solve.outcome == solved.result.outcome
+    assert bool(found.entries) == (solved.result.plan is not None)
+    assert found.unsettled

@@ -132,7 +132,7 @@ def test_requests_of_one_kind_have_brackets_whatever_they_are_called(
     names: tuple[str | None, ...], is_exact: bool
 ) -> None:
     asked = planning(classes(*names), offers=(offer(L40S, 7.2),))
-    found = capacities_of(of(asked), asked, Confirmations())
+    found = capacities_of(of(asked), Confirmations())
     assert found.known_by_candidate is is_exact
     assert found.most_rounds == (math.inf if is_exact else MOST_MIX_ROUNDS)
 
