@@ -17,6 +17,7 @@ from starlette.routing import Match
 
 from service.mistakes import belongs_elsewhere, body_model, near_field
 from service.problems import (
+    MOST_FIELD_ERRORS,
     PROBLEM_TYPES,
     FieldError,
     InvalidFieldsError,
@@ -31,7 +32,6 @@ from solver.errors import FigureMissingError, InvalidInputError, NoPlanInTimeErr
 log = logging.getLogger("clusterwright")
 
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
-MOST_FIELD_ERRORS = 50
 NOT_MIGRATED = re.compile(
     r"no such table|no such column|undefinedtable|undefinedcolumn|relation .* does not exist", re.I
 )

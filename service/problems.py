@@ -21,6 +21,9 @@ from typing import Any
 
 from fastapi.responses import JSONResponse
 
+MOST_FIELD_ERRORS = 50
+"""Of one list in one request: who has more mends these first."""
+
 MEDIA_TYPE = "application/problem+json"
 
 

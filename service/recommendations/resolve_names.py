@@ -1,6 +1,6 @@
 """A request with the names that its client meant: what is stored and solved has the catalog's own."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from service.names_meant import device_name_meant, llm_name_meant, name_meant
 from service.recommendations.catalog_snapshot import CatalogSnapshot
@@ -33,9 +33,9 @@ def _workload(one: WorkloadIn, snapshot: CatalogSnapshot, llms: Mapping[str, str
 
 
 def limits_meant(limits: LimitsIn, snapshot: CatalogSnapshot) -> LimitsIn:
-    """Its devices, providers and regions by the catalog's names."""
+    """Its devices, providers and regions by the catalog's names, each once: what is said of one is looked up for each."""
     memory = snapshot.memory_gib_by_device if limits.devices else {}
-    devices = None if limits.devices is None else tuple(device_name_meant(name, memory) for name in limits.devices)
+    devices = None if limits.devices is None else _once(device_name_meant(name, memory) for name in limits.devices)
     return limits.model_copy(
         update={
             "devices": devices,
@@ -51,4 +51,8 @@ def _places(stated: PlacesIn, known: frozenset[str]) -> PlacesIn:
 
 
 def _meant(names: Names, known: frozenset[str]) -> Names:
-    return None if names is None else tuple(name_meant(name, known) for name in names)
+    return None if names is None else _once(name_meant(name, known) for name in names)
+
+
+def _once(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))

@@ -7,6 +7,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from service.problems import MOST_FIELD_ERRORS
 from service.settings import Settings
 from tests.service.bodies import RECOMMENDATION
 
@@ -68,12 +69,34 @@ class TestUnderstood:
         answer = client.post("/v1/estimates", json={"estimates": [case]}).json()
         assert answer["estimates"][0]["outcome"] == "estimated"
 
+    def test_a_name_stated_more_than_once_is_meant_once(self, client: TestClient) -> None:
+        """By one of its names or by several: 5,000 of them were answered after 80 s, whatever the time limit."""
+        body = changed(limits={"devices": ["H100", "h100-sxm", *["h100-sxm"] * 4_998], "providers": ["aws", "AWS"] * 2})
+        answer = client.post("/v1/recommendations", json=body | {"time_limit_s": 5.0, "alternatives": 0}).json()
+        assert answer["request"]["limits"]["devices"] == ["h100-sxm"]
+        assert answer["request"]["limits"]["providers"] == ["aws"]
+
     def test_a_job_is_asked_with_the_names_that_were_meant(self, client: TestClient) -> None:
         body = changed(workloads__0__llm="LLAMA-3.1-70B")
         job = client.post("/v1/recommendations", json=body, headers={"Prefer": "respond-async"})
         assert job.status_code == 202
         assert job.json()["request"]["workloads"][0]["llm"] == "llama-3.1-70b"
         client.post(f"/v1/jobs/{job.json()['id']}/cancel")
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"devices": [f"h{n}-none" for n in range(5_000)]},
+        {"regions": [f"mars-{n}" for n in range(5_000)]},
+        {"offers": {f"mars:{n}": {"max_nodes": 1} for n in range(5_000)}},
+    ],
+    ids=lambda limits: next(iter(limits)),
+)
+def test_thousands_of_unknown_names_are_refused_by_the_first(client: TestClient, limits: dict[str, Any]) -> None:
+    answer = client.post("/v1/recommendations", json=changed(limits=limits))
+    assert answer.status_code == 422
+    assert len(answer.json()["errors"]) == MOST_FIELD_ERRORS
 
 
 MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
