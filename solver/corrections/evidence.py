@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from solver.deployment.configuration import Configuration
-from solver.errors import SolverError
+from solver.errors import SaturatedError, SolverError
 from solver.prediction.estimate import mean_power_w
-from solver.prediction.step_error import dilated
+from solver.prediction.step_error import dilated, stretched
 from solver.replay.long_run import LongRun
 from solver.replay.one_stream import Replay, open_draws, replay
 from solver.step.constants import Constants
@@ -53,9 +53,14 @@ def predicted(measurement: Measurement, constants: Constants) -> dict[Metric, fl
 def predicted_with_steps(measurement: Measurement, constants: Constants, factor: float) -> dict[Metric, float]:
     """The same of an open load whose every step takes ``factor`` times as long (see ``solver.prediction.step_error``)."""
     configuration = _configured(measurement, constants)
+    tables = configuration.tables()
     faster = replace(measurement.load, requests_per_s=measurement.load.requests_per_s * factor)
-    found = replay(configuration, configuration.tables(), measurement.traffic, faster)
-    return _figures(configuration, dilated(found, factor))
+    try:
+        found = dilated(replay(configuration, tables, measurement.traffic, faster), factor)
+    except SaturatedError as limit:
+        centre = replay(configuration, tables, measurement.traffic, measurement.load)
+        found = stretched(centre, faster, limit, configuration.constants)
+    return _figures(configuration, found)
 
 
 def draw_error_fractions(measurement: Measurement, constants: Constants) -> dict[Metric, float]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from solver.deployment.bound import Bound, roofline_bound
 from solver.deployment.kv_transfer import Over, ServingPool, kv_link
 from solver.errors import SaturatedError
-from solver.prediction.estimate import Correction, Estimate, decode_terms, devices_power_w, prefill_terms, stretched
+from solver.prediction.estimate import Correction, Estimate, decode_terms, devices_power_w, prefill_terms
 from solver.prediction.intervals import PredictedInterval, metric_interval, no_earlier, percentile_intervals
 from solver.prediction.moved_constants import moved_constants
 from solver.prediction.spreads import moved_spreads, power_spread, widened
+from solver.prediction.step_error import stretched
 from solver.replay.disaggregated import (
     Utilisation,
     cache_bytes_sent,

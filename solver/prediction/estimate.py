@@ -23,11 +23,10 @@ from solver.prediction.intervals import (
 from solver.prediction.lasting_queue import LastingQueue, lasting_queue
 from solver.prediction.moved_constants import moved_constants
 from solver.prediction.spreads import moved_spreads, widened
-from solver.prediction.step_error import dilated, queued_spreads, step_spread
+from solver.prediction.step_error import dilated, queued_spreads, step_spread, stretched
 from solver.replay.long_run import LongRun, Metric, draw, replayed
-from solver.replay.one_stream import Replay, Statistics, mean_replay, open_draws, replay
+from solver.replay.one_stream import Replay, mean_replay, open_draws, replay
 from solver.sessions import hastened
-from solver.step.constants import Constants
 from solver.step.named_terms import Term, dominant, step_terms
 from solver.step.power import board_power_w
 from solver.step.rates import multiplies_narrow
@@ -327,30 +326,3 @@ def _with_step_error(
 
     low, high = step_spread(correction.spreads)
     return at(high), at(low)
-
-
-def stretched(fallback: Replay, load: Load, limit: SaturatedError, constants: Constants) -> Replay:
-    """What to make of a load that saturates only at the slow end: later and slower in proportion to the excess."""
-    wait = constants.si("interval_saturated_wait")
-    stretch = max(
-        constants.si("interval_saturated_stretch"), load.requests_per_s / max(limit.capacity_requests_per_s, 1e-12)
-    )
-    worse: Statistics = {name: value * stretch for name, value in fallback.time_per_output_token_s.items()}
-    first = fallback.time_to_first_token_s
-    later: Statistics = {name: value * wait * stretch for name, value in first.items()}
-
-    def after_waiting(values: Statistics) -> Statistics:
-        """Of what follows the first token nothing waits again."""
-        return {name: (value + (wait - 1.0) * first[name]) * stretch for name, value in values.items()}
-
-    answered = fallback.time_to_first_answer_s
-    rate = min(load.requests_per_s, limit.capacity_requests_per_s) / load.requests_per_s
-    return replace(
-        fallback,
-        time_per_output_token_s=worse,
-        time_to_first_answer_s=None if answered is None else after_waiting(answered),
-        time_to_first_token_s=later,
-        end_to_end_s=after_waiting(fallback.end_to_end_s),
-        inter_token_s={name: value * stretch for name, value in fallback.inter_token_s.items()},
-        output_tokens_per_s=fallback.output_tokens_per_s * rate,
-    )

@@ -9,7 +9,10 @@ interval holds both ends.
 from collections.abc import Mapping
 from dataclasses import replace
 
+from solver.errors import SaturatedError
 from solver.replay.one_stream import Replay, Statistics
+from solver.step.constants import Constants
+from solver.workload import Load
 
 Spreads = Mapping[str, tuple[float, float]]
 
@@ -63,3 +66,30 @@ def queued_spreads(spreads: Spreads, centre: Replay, slow: Replay, fast: Replay)
         low, high = spreads["output_rate"]
         wide["output_rate"] = min(low, slow.output_tokens_per_s / centre.output_tokens_per_s), high
     return wide
+
+
+def stretched(fallback: Replay, load: Load, limit: SaturatedError, constants: Constants) -> Replay:
+    """What to make of a load that saturates only at the slow end: later and slower in proportion to the excess."""
+    wait = constants.si("interval_saturated_wait")
+    stretch = max(
+        constants.si("interval_saturated_stretch"), load.requests_per_s / max(limit.capacity_requests_per_s, 1e-12)
+    )
+    worse: Statistics = {name: value * stretch for name, value in fallback.time_per_output_token_s.items()}
+    first = fallback.time_to_first_token_s
+    later: Statistics = {name: value * wait * stretch for name, value in first.items()}
+
+    def after_waiting(values: Statistics) -> Statistics:
+        """Of what follows the first token nothing waits again."""
+        return {name: (value + (wait - 1.0) * first[name]) * stretch for name, value in values.items()}
+
+    answered = fallback.time_to_first_answer_s
+    rate = min(load.requests_per_s, limit.capacity_requests_per_s) / load.requests_per_s
+    return replace(
+        fallback,
+        time_per_output_token_s=worse,
+        time_to_first_answer_s=None if answered is None else after_waiting(answered),
+        time_to_first_token_s=later,
+        end_to_end_s=after_waiting(fallback.end_to_end_s),
+        inter_token_s={name: value * stretch for name, value in fallback.inter_token_s.items()},
+        output_tokens_per_s=fallback.output_tokens_per_s * rate,
+    )

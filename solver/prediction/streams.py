@@ -10,12 +10,11 @@ from solver.prediction.estimate import (
     Estimate,
     estimated,
     needs_moving,
-    stretched,
     without_probes,
 )
 from solver.prediction.lasting_queue import lasting_queue_of_mix
 from solver.prediction.moved_constants import moved_constants
-from solver.prediction.step_error import dilated, step_spread
+from solver.prediction.step_error import dilated, step_spread, stretched
 from solver.replay.long_run import LongRun, draw_requests, long_run_mixed
 from solver.replay.one_stream import Replay
 from solver.replay.streams import MixedReplay, RequestStream, replay_mixed

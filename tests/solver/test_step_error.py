@@ -5,12 +5,15 @@ from dataclasses import replace
 import pytest
 
 from solver.capacity.factors import factor_of
+from solver.corrections.evidence import Measurement, predicted, predicted_with_steps
+from solver.errors import SaturatedError
 from solver.lengths import Lengths
 from solver.prediction.estimate import Correction, Estimate, estimate
 from solver.prediction.intervals import PredictedInterval, at_least
 from solver.prediction.step_error import dilated, queued_spreads
 from solver.prediction.streams import estimate_mixed
 from solver.replay.long_run import draw
+from solver.replay.one_stream import replay
 from solver.replay.streams import RequestStream
 from solver.step.constants import Constants
 from solver.workload import Load, Traffic
@@ -51,6 +54,19 @@ def test_a_queue_near_capacity_makes_more_of_an_error() -> None:
     calm, crowded = at(1.0), at(20.0)
     assert width(calm.time_per_output_token_s["p95"]) < width(crowded.time_per_output_token_s["p95"])
     assert width(crowded.time_per_output_token_s["p95"]) > 1.1 / 0.9
+
+
+def test_a_measured_load_that_slower_steps_would_saturate_has_a_slow_end() -> None:
+    """Runs near what a replica can do are evidence too: no fit ends with them."""
+    load = Load("open", requests_per_s=24.0, requests=2_000)
+    run = Measurement("run", "group", "dense", HERE, TRAFFIC, load, {})
+    centre = predicted(run, HERE.constants)
+    with pytest.raises(SaturatedError):
+        replay(HERE, HERE.tables(), TRAFFIC, replace(load, requests_per_s=6.0 * load.requests_per_s))
+    slow = predicted_with_steps(run, HERE.constants, 6.0)
+    assert slow["time_per_output_token"] > 1.5 * centre["time_per_output_token"]
+    assert slow["time_to_first_token"] > 1.5 * centre["time_to_first_token"]
+    assert slow["output_rate"] < centre["output_rate"]
 
 
 def test_intervals_are_never_narrower_than_what_was_measured() -> None:
