@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from catalog.engine_recipes import documented_admission_interval
 from service.estimates.roofline import present_roofline
@@ -267,6 +268,18 @@ def _cautions(asked: EstimateIn, deployed: Deployed, queue: LastingQueueOut | No
     return [doubt for doubt in doubts if doubt is not None]
 
 
+def assumed(asked: EstimateIn) -> dict[str, Any]:
+    """The deployment as it was understood, defaults filled in."""
+    return {
+        "partition": asked.partition,
+        "node": asked.node,
+        "layout": asked.layout if asked.disaggregated is None else None,
+        "precision": asked.precision,
+        "engine": asked.engine,
+        "disaggregated": asked.disaggregated,
+    }
+
+
 def present_estimate(
     asked: EstimateIn,
     deployed: Deployed,
@@ -309,9 +322,5 @@ def present_estimate(
         adapters=present_adapters(deployed.configuration, found.decoding_sequences),
         pools=pools,
         lasting_queue=queue,
-        partition=asked.partition,
-        layout=asked.layout if asked.disaggregated is None else None,
-        precision=asked.precision,
-        engine=asked.engine,
-        disaggregated=asked.disaggregated,
+        **assumed(asked),
     )

@@ -1,8 +1,6 @@
 """What went wrong with one case → its outcome on the wire."""
 
-from typing import Any
-
-from service.estimates.predict import Outcome
+from service.estimates.predict import Outcome, assumed
 from service.wire.estimates import DoesNotFitOut, EstimateIn, SaturatedOut, UnsupportedOut
 from solver.errors import (
     DoesNotFitError,
@@ -12,18 +10,6 @@ from solver.errors import (
     SolverError,
     UnsupportedError,
 )
-
-
-def assumed(asked: EstimateIn) -> dict[str, Any]:
-    """The deployment as it was understood, defaults filled in."""
-    return {
-        "partition": asked.partition,
-        "node": asked.node,
-        "layout": asked.layout if asked.disaggregated is None else None,
-        "precision": asked.precision,
-        "engine": asked.engine,
-        "disaggregated": asked.disaggregated,
-    }
 
 
 def unsupported(asked: EstimateIn, reason: str, detail: str, close_matches: list[str] | None = None) -> UnsupportedOut:

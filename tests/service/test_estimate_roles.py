@@ -40,6 +40,15 @@ def estimated(client: TestClient, *cases: Answer) -> list[Answer]:
     return found
 
 
+def test_an_estimate_says_every_part_of_the_deployment_that_was_stated(client: TestClient) -> None:
+    case = changed(PLAIN, "node", "aws-p5en.48xlarge")
+    (found,) = estimated(client, case)
+    assert found["outcome"] == "estimated"
+    assert found["node"] == case["node"]
+    assert found["layout"]["tensor_parallel"] == case["layout"]["tensor_parallel"]
+    assert found["precision"]["weights"] == case["precision"]["weights"]
+
+
 class TestDrafting:
     def test_drafting_is_predicted_with_wider_intervals_and_never_called_measured(self, client: TestClient) -> None:
         plain, ngram, model = estimated(client, PLAIN, drafting(NGRAM), drafting(MODEL))

@@ -95,6 +95,7 @@ def check_line(client: TestClient, llm: str, line: dict[str, Any], node: str | N
     assert estimates.status_code == 200, estimates.text
     (found,) = estimates.json()["estimates"]
     assert found["outcome"] == "estimated", found
+    assert found["node"] == node
     assert found["basis"] == line["basis"]
     predicted = line["predicted"]
     for metric in ("ttft_ms", "tpot_ms", "e2e_ms"):
