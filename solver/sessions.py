@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,17 @@ SAMPLED_TURNS, LEAST_SAMPLED, MOST_SAMPLED = 100_000, 64, 2_048
 """Turns, and sessions at least and at most, of the sample that says what prompts are like."""
 PROMPT_LENGTHS = 64
 SAMPLE_SEED = 11
+
+
+class TurnLengths(Protocol):
+    """Turns of sessions, those of one in a row: whose each is, and tokens of its prompt and its reply."""
+
+    @property
+    def session(self) -> Whole: ...
+    @property
+    def prompts(self) -> Whole: ...
+    @property
+    def outputs(self) -> Whole: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

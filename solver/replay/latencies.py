@@ -83,6 +83,7 @@ class SteadyLane:
         self._capacity_requests_per_s: float | None = None
         self._engine: KernelInput | None = None
         self._turn_s: dict[float, float] = {}
+        self._turn_alone_s: float | None = None
 
     def latencies(self, requests_per_s: float, seeds: tuple[int, ...], requests: int) -> Latencies:
         """Of ``requests`` requests for each seed. Raises SaturatedError above capacity, InvalidInputError."""
@@ -123,7 +124,10 @@ class SteadyLane:
         """The same of turns of sessions, whose hits depend on the rate and on this lane's cache."""
         first = int(requests * STEADY_WARM_UP_FRACTION)
         if per_lane not in self._turn_s:
-            self._turn_s[per_lane] = of_sessions.turn_s(self._tables, self._schedule, self._traffic, per_lane)
+            of = self._tables, self._schedule, self._traffic
+            if self._turn_alone_s is None:
+                self._turn_alone_s = of_sessions.turn_alone_s(*of)
+            self._turn_s[per_lane] = of_sessions.turn_s(*of, per_lane, self._turn_alone_s)
         rows: list[tuple[Matrix, Matrix, Matrix]] = []
         most_in_flight = 0.0
         for seed in seeds:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from solver.engine.kernel.compiled import COMPILED, entry
 from solver.errors import InvalidInputError
-from solver.sessions import SampledTurns, renumbered
+from solver.sessions import TurnLengths, renumbered
 
 if TYPE_CHECKING:
     from solver.workload import Sessions
@@ -24,59 +24,55 @@ MOST_ROUTED = 400_000_000
 
 @entry
 def route(
-    by_prefix: int, order: Any, at_s: Any, service_s: float, prompts: Any, outputs: Any, session: Any, system: Any, pair: Any,
+    by_prefix: int, at_s: Any, service_s: float, prompts: Any, outputs: Any, session: Any, system: Any, pair: Any,
     system_tokens: int, opening_tokens: int, tie: Any, count: Any, held: Any, last: Any, kept: Any, systems: Any, pairs: Any,
     chosen: Any,
 ) -> None:  # fmt: skip
-    """Fill in ``chosen``, the replica of each turn. order: of the turns by ``at_s``.
+    """Fill in ``chosen``, the replica of each turn, in the order of sending as all columns of turns are.
 
     by_prefix: to where prompt tokens that are not known there, and those of turns in progress there, are fewest; else to where
-    fewest turns are in progress. Of equals the first from ``tie`` on, which has one for each place in the order. By replica: count,
-    held, of turns in progress. By session: system, pair, its openings; last, kept: where its last turn went, and tokens it left.
-    systems, pairs: which opening has been sent where, by kind and then by replica.
+    fewest turns are in progress. Of equals the first from ``tie`` on, which each turn has one of. By replica: count, held, of turns
+    in progress. By session: system, pair, its openings; last, kept: where its last turn went, and tokens it left.
+    systems, pairs: tokens of which opening have been sent where, by kind and then by replica.
     """
     replicas = len(count)
     done = 0
-    for place in range(len(order)):
-        turn = order[place]
-        while done < place and at_s[order[done]] + service_s <= at_s[turn]:
-            ended = order[done]
-            count[chosen[ended]] -= 1
-            held[chosen[ended]] -= prompts[ended]
+    for turn in range(len(at_s)):
+        while done < turn and at_s[done] + service_s <= at_s[turn]:
+            count[chosen[done]] -= 1
+            held[chosen[done]] -= prompts[done]
             done += 1
-        best, least = 0, 1 << 62
+        first, best, least = tie[turn], 0, 1 << 62
         mine, prompt = session[turn], prompts[turn]
-        own, document, opening = last[mine], pair[mine] * replicas, system[mine] * replicas
-        replica = tie[place]
-        for _ in range(replicas):
-            cost = count[replica]
-            if by_prefix:
-                known = 0
-                if own == replica:
-                    known = kept[mine]
-                elif pairs[document + replica]:
-                    known = opening_tokens
-                elif systems[opening + replica]:
-                    known = system_tokens
-                cost = prompt - known + held[replica]
-            if cost < least:
-                best, least = replica, cost
-            replica += 1
-            if replica == replicas:
-                replica = 0
+        if by_prefix:
+            document, opening = pair[mine] * replicas, system[mine] * replicas
+            for step in range(2):  # from the first to the last, then those before it
+                for replica in range(0 if step else first, first if step else replicas):
+                    cost = held[replica] - max(systems[opening + replica], pairs[document + replica])
+                    if cost < least:
+                        best, least = replica, cost
+            own = last[mine]
+            if own >= 0:  # a session's last turn left no less there than any opening
+                cost = held[own] - kept[mine]
+                if cost < least or (cost == least and (own - first) % replicas < (best - first) % replicas):
+                    best = own
+            last[mine] = best
+            kept[mine] = prompt + outputs[turn] - 1
+            systems[opening + best] = system_tokens
+            pairs[document + best] = opening_tokens
+        else:
+            for step in range(2):
+                for replica in range(0 if step else first, first if step else replicas):
+                    if count[replica] < least:
+                        best, least = replica, count[replica]
         chosen[turn] = best
         count[best] += 1
         held[best] += prompt
-        if by_prefix:
-            last[mine] = best
-            kept[mine] = prompt + outputs[turn] - 1
-            systems[opening + best] = 1
-            pairs[document + best] = 1
 
 
 def routed_here(
     sessions: "Sessions",
-    turns: SampledTurns,
+    turns: TurnLengths,
     at_s: Vector,
     service_s: float,
     openings: tuple[Whole, Whole],
@@ -97,31 +93,38 @@ def routed_here(
     pairs, of_pair = renumbered(system * np.int64(sessions.documents) + document, kinds * sessions.documents)
     if max(total, len(pairs), len(systems)) * replicas > MOST_ROUTED:
         raise InvalidInputError(f"{total} turns of sessions over {replicas} replicas are too many to route")
-    zeros = np.zeros
+    zeros, order = np.zeros, in_time(at_s)
     chosen = _column(zeros(total, dtype=np.int64))
     route(
-        int(sessions.routing == "prefix_aware"), _column(in_time(at_s)), _column(at_s), service_s, _column(turns.prompts),
-        _column(turns.outputs), _column(turns.session), _column(of_system), _column(of_pair),
+        int(sessions.routing == "prefix_aware"), _column(at_s[order]), service_s, _column(turns.prompts[order]),
+        _column(turns.outputs[order]), _column(turns.session[order]), _column(of_system), _column(of_pair),
         sessions.system_tokens, sessions.opening_tokens, _column(rng.integers(replicas, size=total)),
         _column(zeros(replicas, dtype=np.int64)), _column(zeros(replicas, dtype=np.int64)),
         _column(np.full(len(system), -1)), _column(zeros(len(system), dtype=np.int64)),
-        _column(zeros(len(systems) * replicas, dtype=np.int8)), _column(zeros(len(pairs) * replicas, dtype=np.int8)), chosen,
+        _column(zeros(len(systems) * replicas, dtype=np.int64)), _column(zeros(len(pairs) * replicas, dtype=np.int64)), chosen,
     )  # fmt: skip
-    where = np.asarray(chosen)
+    where = np.empty(total, dtype=np.int64)
+    where[order] = chosen
     busiest = int(np.bincount(where[at_s >= 0.0], minlength=replicas).argmax())
     return np.asarray(where == busiest)
 
 
 def in_time(at_s: Vector) -> Whole:
-    """The order of these times, of equals the first one first. Equals are hardly ever there, and the sort that need not mind them takes
-    a fifth of the time.
+    """The order of these times, of equals the first one first. Times count as equal that differ by less than their span over 2^40: the
+    order is sorted with what it orders in one word, which takes a third of the time.
 
     >>> in_time(np.array([2.0, 1.0, 2.0])).tolist()
     [1, 0, 2]
     """
-    order: Whole = np.argsort(at_s)
-    ordered = at_s[order]
-    return np.argsort(at_s, kind="stable") if bool((ordered[1:] == ordered[:-1]).any()) else order
+    if not len(at_s):
+        return np.zeros(0, dtype=np.int64)
+    first_s, bits = at_s.min(), (len(at_s) - 1).bit_length()
+    step_s = max(float(at_s.max() - first_s), 1e-300) / 2.0 ** (62 - bits)
+    words: Whole = ((at_s - first_s) / step_s).astype(np.int64) << bits
+    words += np.arange(len(at_s))
+    words.sort()
+    words &= (1 << bits) - 1
+    return words
 
 
 def _column(values: NDArray[Any]) -> Any:

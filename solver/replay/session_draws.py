@@ -12,18 +12,21 @@ from numpy.typing import NDArray
 
 from solver.engine.replayable import SessionTurns
 from solver.errors import InvalidInputError
-from solver.sessions import SampledTurns, Whole, renumbered, sampled_turns
+from solver.sessions import TurnLengths, Whole, renumbered, sampled_turns
 from solver.workload import Sessions, Traffic
 
 Vector = NDArray[np.float64]
 
 MOST_DRAWN_TURNS = 1_200_000
 """Turns of all sessions that a draw looks at, those before it and elsewhere included: bounds its time and memory."""
-LENGTHENED = 1.25
-"""Factor on the time that a draw looks at until it has all its turns."""
-TRIES = 12
-OUT_OF_REACH = 3.0
-"""Times over that the cache is filled between two turns of a session, from which on it is as good as never."""
+UNLIKELY = 3.0
+"""Standard deviations by which fewer turns than the mean hardly ever come: a draw looks at so much more time."""
+LENGTHENED, TRIES = 1.25, 12
+"""Factor on that time where they did, and how often."""
+FILLED = 1.2
+"""Times over that what comes before a draw fills the cache, taking every turn to leave what its user and its reply add."""
+SETTLED_TURNS = 3.0
+"""Times that a turn takes until routers see as many in progress as in the long run."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,75 +56,44 @@ def open_draw(
     back the draw looks for what the cache may still hold. Raises InvalidInputError for sessions that are too many to draw.
     """
     from solver.replay.routing import routed_here  # imports numba, which listing devices need not wait for
+    from solver.replay.under_way import pool_of, under_way
 
     sessions = sessions_of(traffic)
-    length = sessions.turns.mean
+    pool = pool_of(traffic, sessions)
     whole_rate = requests_per_s * sessions.spread_over
-    filled_s = 1.2 * cache_tokens / (sessions.user.mean + traffic.output.mean) / requests_per_s
-    mean_think_s = thought_s(sessions, service_s, whole_rate, filled_s, count)
-    before_s = _lasting(sessions) * (mean_think_s + service_s) + filled_s
+    filled_s = FILLED * cache_tokens / (sessions.user.mean + traffic.output.mean) / requests_per_s
+    before_s = filled_s + SETTLED_TURNS * service_s
     after_s = count / requests_per_s
+    # Turns come in clusters, those of one session: their number varies by as many times more.
+    together = min(pool.turns_seen, 1.0 + after_s / max(sessions.think_s + service_s, 1e-9))
+    after_s *= 1.0 + UNLIKELY * math.sqrt(together / count)
     for _ in range(TRIES):
-        after_s *= LENGTHENED
-        number = math.ceil(whole_rate / length * (before_s + after_s)) + 1
-        if number * length > 4 * MOST_DRAWN_TURNS:
+        if whole_rate * (before_s + after_s) > MOST_DRAWN_TURNS:
             break
         rng = np.random.default_rng(seed)
-        turns = sampled_turns(sessions, traffic.output, number, rng, traffic.longest_tokens)
-        # Sessions that a context ends early are the more for it, so that turns come at the rate asked.
-        length = len(turns.number) / number
-        gaps = -np.log(1.0 - (np.arange(number) + 0.5) / number) * (length / whole_rate)
-        begins_s = np.cumsum(gaps[rng.permutation(number)]) - before_s
-        think_s = rng.exponential(1.0, len(turns.number)) * mean_think_s
-        at_s = _turn_times(turns, begins_s, think_s + service_s)
-        openings = _openings(sessions, number, rng)
-        here = routed_here(sessions, turns, at_s, service_s, openings, rng)
+        found = under_way(pool, whole_rate, service_s, sessions.think_s, -before_s, after_s, rng)
+        at_s = found.sent_s
+        openings = _openings(sessions, found.sessions, rng)
+        here = routed_here(sessions, found, at_s, service_s, openings, rng)
         due = np.flatnonzero(here & (at_s >= 0.0))
         if len(due) >= count:
-            chosen, last_s = _earliest(due, at_s, count)
-            if begins_s[-1] > last_s:
-                earlier = np.flatnonzero(here & (at_s < 0.0))
-                return _as_draw(
-                    sessions, turns, at_s, think_s + service_s, chosen, earlier, openings, block_tokens, service_s
-                )
+            chosen = _earliest(due, at_s, count)
+            earlier = np.flatnonzero(here & (at_s < 0.0))
+            return _as_draw(sessions, found, at_s, found.gaps_s, chosen, earlier, openings, block_tokens, service_s)
+        after_s *= LENGTHENED
     raise InvalidInputError(
         f"{count} turns of sessions, spread over {sessions.spread_over} replicas, are too many to draw"
     )
 
 
-def _earliest(due: Whole, at_s: Vector, count: int) -> tuple[Whole, float]:
-    """The first ``count`` of the turns ``due`` by when they are sent, by number; and when the last of them is sent."""
+def _earliest(due: Whole, at_s: Vector, count: int) -> Whole:
+    """The first ``count`` of the turns ``due`` by when they are sent, by number."""
     sent_s = at_s[due]
     last_s = np.partition(sent_s, count - 1)[count - 1]
     before = sent_s < last_s
     also = np.flatnonzero(sent_s == last_s)[: count - int(before.sum())]  # of those sent at once, the first
     before[also] = True
-    return due[before], float(last_s)
-
-
-def _lasting(sessions: Sessions) -> float:
-    """Gaps between turns that hardly any session has more of, in mean gaps: n + 3·√n, as sums of exponential times have."""
-    gaps = sessions.turns.maximum - 1
-    return gaps + 3.0 * math.sqrt(gaps)
-
-
-def thought_s(sessions: Sessions, service_s: float, whole_rate: float, filled_s: float, count: int) -> float:
-    """Mean time between turns that a draw is made with: as stated, unless sessions would be too many to draw.
-
-    Where so much comes between two turns that the cache is filled with it several times over, less does as well.
-    Raises InvalidInputError where less would be found again.
-    """
-    most_s = MOST_DRAWN_TURNS / whole_rate - filled_s - LENGTHENED * count * sessions.spread_over / whole_rate
-    lasting = _lasting(sessions)
-    if lasting <= 0.0 or lasting * (sessions.think_s + service_s) <= most_s:
-        return sessions.think_s
-    shorter = most_s / lasting - service_s
-    if shorter < OUT_OF_REACH * filled_s:
-        raise InvalidInputError(
-            f"sessions of up to {sessions.turns.maximum} turns, {sessions.think_s:g} s apart, are too many to simulate at"
-            f" {whole_rate:.3g} turns a second"
-        )
-    return shorter
+    return np.asarray(due[before])
 
 
 def closed_draw(traffic: Traffic, count: int, seed: int, *, block_tokens: int) -> SessionDraw:
@@ -148,14 +120,6 @@ def sessions_of(traffic: Traffic) -> Sessions:
     return traffic.sessions
 
 
-def _turn_times(turns: SampledTurns, begins_s: Vector, gaps_s: Vector) -> Vector:
-    """When every turn is sent if replies take as long as is thought: its session's begin, and the gaps before its own."""
-    first = np.flatnonzero(turns.number == 0)
-    run = np.cumsum(gaps_s)
-    started = np.repeat(run[first], np.diff(first, append=len(gaps_s)))
-    return np.asarray(begins_s[turns.session] + run - started)
-
-
 def _openings(sessions: Sessions, number: int, rng: np.random.Generator) -> tuple[Whole, Whole]:
     """The system prompt and the document of each session."""
     return rng.integers(sessions.system_prompts, size=number), rng.integers(sessions.documents, size=number)
@@ -163,7 +127,7 @@ def _openings(sessions: Sessions, number: int, rng: np.random.Generator) -> tupl
 
 def _as_draw(
     sessions: Sessions,
-    turns: SampledTurns,
+    turns: TurnLengths,
     at_s: Vector,
     gaps_s: Vector,
     chosen: Whole,
@@ -218,7 +182,7 @@ def _as_draw(
 
 
 def _held(
-    turns: SampledTurns,
+    turns: TurnLengths,
     ends_s: Vector,
     earlier: Whole,
     chain: Whole,

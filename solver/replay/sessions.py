@@ -20,11 +20,26 @@ QUEUED_TURNS, MOST_QUEUED_TURNS, MOST_QUEUED_TOKENS = 12, 60_000, 60_000_000
 """Turns of each client of such a run, of all at most, and tokens of all their replies at most."""
 SERVICE_SEED, SERVICE_TURNS = 101, 500
 """Of the look that says how long a turn takes, which is where sessions stand as a draw begins."""
+ALONE_TURNS = 24
+"""Of the look that says how long a turn takes that has a replica to itself."""
 
 
-def turn_s(tables: StepTables, schedule: Schedule, traffic: Traffic, requests_per_s: float) -> float:
-    """Mean seconds that a turn takes at a rate of one lane, by a short run: what draws of that rate begin with."""
-    look = _drawn(schedule, traffic, requests_per_s, 0.0, SERVICE_TURNS, SERVICE_SEED)
+def turn_alone_s(tables: StepTables, schedule: Schedule, traffic: Traffic) -> float:
+    """Mean seconds that a turn takes of sessions that come to a lane one after the other."""
+    alone = replace(traffic, sessions=replace(sessions_of(traffic), think_s=0.0, spread_over=1))
+    return float(replay_closed(tables, schedule, alone, 1, ALONE_TURNS, SERVICE_SEED).trace.end_to_end_s.mean())
+
+
+def turn_s(
+    tables: StepTables, schedule: Schedule, traffic: Traffic, requests_per_s: float, alone_s: float | None = None
+) -> float:
+    """Mean seconds that a turn takes at a rate of one lane, by a short run: what draws of that rate begin with.
+
+    alone_s: ``turn_alone_s``, where it is known: the run itself begins with that. Routers that were told that turns take no time at
+    all would send them where nobody sends them.
+    """
+    begins_with_s = turn_alone_s(tables, schedule, traffic) if alone_s is None else alone_s
+    look = _drawn(schedule, traffic, requests_per_s, begins_with_s, SERVICE_TURNS, SERVICE_SEED)
     return float(_run(tables, schedule, look).trace.end_to_end_s.mean())
 
 

@@ -45,6 +45,16 @@ def many_openings(seed: int) -> PlanningInput:
     return planning(chat, offers=offers, nodes=(H100, A100))
 
 
+def at_random(asked: PlanningInput) -> PlanningInput:
+    """The same with turns sent to any replica."""
+    one = asked.workloads[0]
+    assert one.traffic.sessions is not None
+    sessions = replace(one.traffic.sessions, routing="random")
+    traffic = session_traffic(sessions, one.traffic.output, None)[0]
+    classes = tuple(replace(each, traffic=traffic) for each in one.classes)
+    return replace(asked, workloads=(replace(one, classes=classes),))
+
+
 def least_costs(asked: PlanningInput) -> tuple[float, float]:
     """The least cost over every number of replicas: where they count for what they sustain at their own number, and for no more than
     at any smaller one. A search that has not simulated a candidate at each smaller number lies between."""
@@ -87,8 +97,11 @@ def test_plans_over_many_openings_are_the_cheapest_of_every_number(first: int) -
 
 
 def test_where_no_number_of_replicas_will_do_there_is_no_plan() -> None:
-    """Three of the larger machine carry it if they find as much as one of them alone does, and do not as three."""
-    found = recommend(replace(many_openings(11), explain=True), MEMO)
+    """Three of the larger machine carry it if they find as much as one of them alone does, or nearly, as under routing by prefixes; at
+    random they find less."""
+    kept_together = many_openings(11)
+    assert solve_request(kept_together, MEMO).result.outcome is Outcome.OPTIMAL
+    found = recommend(replace(at_random(kept_together), explain=True), MEMO)
     assert found.solve.outcome is Outcome.INFEASIBLE
     assert not found.entries
     assert found.largest_servable_multiple is not None

@@ -175,11 +175,14 @@ def _law_columns(laws: tuple[tuple[float, float, float], ...]) -> Vector:
     return np.array(laws, dtype=np.float64).reshape(-1, 3).T.copy()
 
 
+NO_TIER = records.Tier(*(column(np.zeros(1, dtype=np.int64)),) * len(records.Tier._fields))
+"""Where nothing is kept under the device: nothing reads it."""
+
+
 def no_turns() -> tuple[records.Turns, records.Chains]:
     """Where requests belong to no sessions: nothing reads these."""
     none, times = column(np.zeros(1, dtype=np.int64)), column(np.zeros(1))
-    tier = records.Tier(*(none,) * len(records.Tier._fields))
-    columns = dict.fromkeys(records.Chains._fields, none) | {"there": times, "host": tier, "disk": tier}
+    columns = dict.fromkeys(records.Chains._fields, none) | {"there": times, "host": NO_TIER, "disk": NO_TIER}
     return records.Turns(times, none, none, times, none), records.Chains(**columns)
 
 
@@ -214,6 +217,7 @@ def session_columns(
     before[held[1:]], after[held[:-1]] = held[:-1], held[1:]
     resident: Whole = np.zeros(chains, dtype=np.int64)
     resident[held] = sessions.held_blocks
+    tiers = host_blocks, disk_blocks
     turns = records.Turns(
         column(sessions.think_s), column(sessions.later), column(sessions.starts),
         column(np.zeros(count)), column(np.zeros(count, dtype=np.int64)),
@@ -225,7 +229,7 @@ def session_columns(
         column(np.zeros(count, dtype=np.int64)),
         column(np.zeros(count, dtype=np.int64)), column(np.zeros(count, dtype=np.int64)), column(np.zeros(count)),
         column(np.zeros(count, dtype=np.int64)),
-        tier_column(sessions, host_blocks), tier_column(sessions, disk_blocks),
+        *((tier_column(sessions, blocks) for blocks in tiers) if any(tiers) else (NO_TIER, NO_TIER)),
     )  # fmt: skip
 
 

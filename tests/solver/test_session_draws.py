@@ -1,0 +1,145 @@
+"""Draws of sessions begin in steady state: against sessions followed from the first on, and runs from an empty cache."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from solver.engine.simulate import simulate_sessions
+from solver.lengths import Lengths, fixed_lengths, lognormal_lengths, uniform_lengths
+from solver.replay.session_draws import closed_draw, open_draw
+from solver.replay.sessions import replay_open, turn_s
+from solver.replay.under_way import pool_of, to_come_s, under_way, within_s
+from solver.sessions import session_traffic
+from solver.workload import Sessions, Traffic
+from tests.solver.samples import configuration, dense_shape
+
+HERE = configuration(dense_shape(layers=32, hidden=4096))
+TABLES, SCHEDULE = HERE.tables(), HERE.schedule()
+CHATS = Sessions(uniform_lengths(3, 9), lognormal_lengths(200, 600), 30.0, system_tokens=1_500)
+AGENTS = Sessions(fixed_lengths(12), fixed_lengths(600), 30.0, system_tokens=2_000)
+ABOUT_DOCUMENTS = Sessions(fixed_lengths(3), fixed_lengths(100), 30.0, 500, document_tokens=8_000, documents=100)
+REPLIES = lognormal_lengths(300, 900)
+
+
+def traffic_of(sessions: Sessions, output: Lengths = REPLIES) -> Traffic:
+    return session_traffic(sessions, output)[0]
+
+
+def from_the_first_on(
+    traffic: Traffic, turns_per_s: float, service_s: float, think_s: float, window_s: float, seed: int
+) -> tuple[int, float, float]:
+    """Turns that are sent in a window, their mean prompt and the variance of prompts, of sessions that are followed one by one from
+    so long before it that none is left of those that began before them."""
+    pool, rng = pool_of(traffic, CHATS), np.random.default_rng(seed)
+    before_s = 9 * (service_s + 6.0 * think_s)
+    prompts = []
+    for _ in range(rng.poisson(turns_per_s / pool.turns_of_one * (before_s + window_s))):
+        one = int(rng.integers(len(pool.first)))
+        at = -before_s + (before_s + window_s) * rng.random()
+        for turn in range(pool.first[one], pool.end[one]):
+            if 0.0 <= at <= window_s:
+                prompts.append(int(pool.prompts[turn]))
+            at += service_s + think_s * rng.exponential()
+    return len(prompts), float(np.mean(prompts)), float(np.var(prompts))
+
+
+@pytest.mark.parametrize(
+    ("service_s", "think_s", "window_s"), [(2.0, 30.0, 40.0), (20.0, 5.0, 10.0), (5.0, 60.0, 600.0)]
+)
+def test_turns_in_a_window_are_those_of_sessions_followed_from_the_first_on(
+    service_s: float, think_s: float, window_s: float
+) -> None:
+    traffic = traffic_of(CHATS)
+    turns_per_s, draws = 400.0 / window_s, 60
+    followed = np.array(
+        [from_the_first_on(traffic, turns_per_s, service_s, think_s, window_s, seed) for seed in range(draws)]
+    )
+    drawn = []
+    for seed in range(draws):
+        rng = np.random.default_rng(1_000 + seed)
+        found = under_way(pool_of(traffic, CHATS), turns_per_s, service_s, think_s, 0.0, window_s, rng)
+        prompts = found.prompts[found.sent_s >= 0.0]
+        assert found.sent_s.max() <= window_s
+        drawn.append((len(prompts), float(prompts.mean()), float(prompts.var())))
+    ours = np.array(drawn)
+    error = np.sqrt((followed.var(axis=0) + ours.var(axis=0)) / draws)
+    assert (np.abs(ours.mean(axis=0) - followed.mean(axis=0)) < 3.5 * error).all(), (
+        ours.mean(0),
+        followed.mean(0),
+        error,
+    )
+
+
+def test_times_to_the_next_turn_have_the_density_of_gaps_that_are_longer() -> None:
+    unit = (np.arange(200_000) + 0.5) / 200_000
+    for service_s, think_s, window_s in ((2.0, 30.0, 40.0), (20.0, 5.0, 10.0), (3.0, 0.0, 50.0), (0.0, 4.0, 1.0)):
+        times = to_come_s(service_s, think_s, window_s, unit)
+        assert times.min() >= 0.0
+        assert times.max() <= window_s
+        for at in (0.3 * window_s, 0.8 * window_s):
+            expected = within_s(service_s, think_s, at) / within_s(service_s, think_s, window_s)
+            assert float((times <= at).mean()) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("sessions", "rate", "cache_tokens"),
+    [(CHATS, 12.0, 400_000.0), (AGENTS, 4.0, 500_000.0), (ABOUT_DOCUMENTS, 2.2, 463_000.0), (CHATS, 8.0, 120_000.0)],
+)
+def test_draws_say_what_a_long_run_from_an_empty_cache_comes_to(
+    sessions: Sessions, rate: float, cache_tokens: float
+) -> None:
+    """Hits, and what turns take, of draws of 2,000 turns, their first tenth left out, within three standard errors."""
+    schedule, traffic, turns = replace(SCHEDULE, kv_cache_tokens=cache_tokens), traffic_of(sessions), 50_000
+    said = []
+    for seed in (1, 2, 3, 4):
+        whole = closed_draw(traffic, turns, seed, block_tokens=schedule.block_tokens)
+        gaps_s = np.random.default_rng(seed).exponential(
+            turns / len(whole.turns.starts) / rate, len(whole.turns.starts)
+        )
+        arrivals_s = np.cumsum(gaps_s)
+        run = simulate_sessions(
+            TABLES, schedule, whole.prompts, whole.outputs, whole.turns, arrivals_s=arrivals_s, notes_gaps=False
+        )
+        settled = np.flatnonzero((run.sent_s > 0.3 * arrivals_s[-1]) & (run.sent_s < arrivals_s[-1]))
+        found = run.cached_tokens[settled].sum() / run.prompts[settled].sum()
+        said.append((float(found), float(run.trace.end_to_end_s[settled].mean())))
+    service_s = turn_s(TABLES, schedule, traffic, rate)
+    drawn = []
+    for seed in range(24):
+        run = replay_open(TABLES, schedule, traffic, rate, service_s, 2_000, seed, notes_gaps=False)
+        drawn.append((run.found_fraction(200), float(run.trace.end_to_end_s[200:].mean())))
+    long, short = np.array(said), np.array(drawn)
+    error = np.sqrt(long.var(axis=0, ddof=1) / len(long) + short.var(axis=0, ddof=1) / len(short))
+    assert (np.abs(short.mean(axis=0) - long.mean(axis=0)) < 3.0 * error + 0.002).all(), (
+        short.mean(axis=0), long.mean(axis=0), error,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("routing", ["prefix_aware", "least_loaded"])
+def test_routers_are_told_what_turns_take(routing: str) -> None:
+    """The run that says what turns take has them routed as if they took that long, or nearly."""
+    for sessions, output, rate in ((CHATS, REPLIES, 14.0), (ABOUT_DOCUMENTS, fixed_lengths(150), 5.0)):
+        traffic = traffic_of(replace(sessions, spread_over=4, routing=routing), output)  # type: ignore[arg-type]
+        told_s = turn_s(TABLES, SCHEDULE, traffic, rate)
+        run = replay_open(TABLES, SCHEDULE, traffic, rate, told_s, 4_000, 1, notes_gaps=False)
+        assert told_s == pytest.approx(float(run.trace.end_to_end_s[400:].mean()), rel=0.3)
+
+
+def test_draws_are_no_longer_where_users_think_for_days() -> None:
+    for think_s in (30.0, 1e6):
+        traffic = traffic_of(replace(CHATS, think_s=think_s, spread_over=4, routing="least_loaded"))
+        draw = open_draw(traffic, 25.0, 2.0, 1_000, 1, block_tokens=16, cache_tokens=400_000.0)
+        assert len(draw.prompts) == 1_000
+        assert len(draw.turns.held_chains) < 3_000
+
+
+def test_sessions_of_one_turn_have_none_that_go_on() -> None:
+    traffic = traffic_of(replace(CHATS, turns=fixed_lengths(1)))
+    found = under_way(
+        pool_of(traffic, traffic.sessions or CHATS), 10.0, 2.0, 30.0, -5.0, 50.0, np.random.default_rng(1)
+    )
+    assert found.sessions == len(found.session)
+    assert math.isclose(found.sessions, 550.0, abs_tol=1.0)
+    assert found.sent_s.min() >= -5.0
