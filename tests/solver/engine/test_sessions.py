@@ -103,8 +103,8 @@ def front_end(rng: random.Random) -> dict[str, float]:
 
 
 DIFFERS = (7, 320)
-"""The case over a disk, of so many, in which a request of 2 tokens is admitted 4 ms sooner by the kernel than by the engine with single blocks:
-what was passed over goes in another order after that. Why is not known; of some 900 other cases none does so."""
+"""The case over a disk, of so many, in which the kernel admits a request of 2 tokens 4 ms sooner than the engine with single blocks
+does, and what was passed over goes in another order after that. Why is not known; of some 900 other cases none does so."""
 
 
 def over_a_disk(seed: int) -> Case:
