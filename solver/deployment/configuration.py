@@ -56,6 +56,8 @@ class Configuration:
     speculation: Speculation | None = None
     _rates_found: list[Rates] = field(default_factory=list, init=False, repr=False, compare=False)
     """Made once: every part of an estimate asks for them."""
+    _schedules_found: dict[float, Schedule] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """By the share of prompts that is cached, made once: every draw asks for one."""
 
     @property
     def profile(self) -> EngineProfile:
@@ -134,6 +136,12 @@ class Configuration:
 
     def schedule(self, cached_prefix_fraction: float = 0.0) -> Schedule:
         """How one lane of this deployment schedules: it has its share of the seats and of the KV cache."""
+        found = self._schedules_found.get(cached_prefix_fraction)
+        if found is None:
+            found = self._schedules_found[cached_prefix_fraction] = self._schedule(cached_prefix_fraction)
+        return found
+
+    def _schedule(self, cached_prefix_fraction: float) -> Schedule:
         c, profile, stages = self.constants.si, self.profile, self.layout.pipeline_parallel
         front = front_end(self.constants, self.shape)
         found = finds_prefixes(self.engine.name) and not self.shape.bidirectional

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -42,6 +43,8 @@ LEAST_DRAWS, MOST_DRAWS = 2, 8
 SATURATION_MARGIN = 1.0
 FINITE_SATURATION_MARGIN = 1.1
 """A finite run may be offered slightly more than capacity: it just ends later. Beyond this it is called saturated."""
+KEPT_CAPACITIES = 16
+"""Each keeps its step tables, which are known again as the same object, some 130 kB."""
 
 Statistics = dict[Percentile, float]
 Vector = NDArray[np.float64]
@@ -184,9 +187,15 @@ def capacity_requests_per_s(
     how often all seats are taken anew."""
     schedule = configuration.schedule(traffic.shared_prefix_fraction)
     schedule = replace(schedule, contending_lanes=configuration.layout.pipeline_parallel - 1)
+    return _completed_per_lane(tables, schedule, traffic, turnovers) * configuration.lanes
+
+
+@lru_cache(maxsize=KEPT_CAPACITIES)
+def _completed_per_lane(tables: StepTables, schedule: Schedule, traffic: Traffic, turnovers: int) -> float:
+    """Requests per second of one lane. Kept: every draw near capacity asks, and every load on the same deployment."""
     seats = lane_seats(schedule, traffic)
     prompts, outputs = _crowd(traffic, crowd_requests(seats, turnovers))
-    return crowded_requests_per_s(tables, schedule, prompts, outputs, seats) * configuration.lanes
+    return crowded_requests_per_s(tables, schedule, prompts, outputs, seats)
 
 
 @kept

@@ -6,6 +6,7 @@ Importing this module imports the kernel, and with it numba: it is imported when
 import hashlib
 import inspect
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -31,6 +32,9 @@ from solver.step.tables import StepTables
 
 Vector = NDArray[np.float64]
 Whole = NDArray[np.int64]
+
+KEPT_ENGINES = 8
+"""Each keeps its step tables, which are known again as the same object, some 130 kB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,13 +268,14 @@ class Engine:
     tiers_keep_replies: bool = True
 
 
+@lru_cache(maxsize=KEPT_ENGINES)
 def engine(
     tables: StepTables, schedule: Schedule, *, closed: bool, notes_gaps: bool = True, sessions: bool = False,
     adapters: bool = False,
 ) -> Engine:  # fmt: skip
     """``closed``: clients send their next request when the last is done, rather than requests at times of their own.
     ``sessions``: requests are turns of sessions, and what of their prompts is cached is found as the run goes. ``adapters``: they
-    name adapters, for which slots are few."""
+    name adapters, for which slots are few. Kept: every draw of a load, and every load on a deployment, runs on the same one."""
     rules = engine_rules(tables, schedule, closed=closed, notes_gaps=notes_gaps, sessions=sessions, adapters=adapters)
     return Engine(
         rules_column(rules), table_columns(tables), schedule.max_sequences, notes_gaps,
