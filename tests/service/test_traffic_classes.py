@@ -251,7 +251,7 @@ class TestAnswers:
         body |= {
             "alternatives": 0,
             "gap_fraction": 0.05,
-            "time_limit_s": 15,
+            "time_limit_s": 10,
             "limits": {"devices": ["b200-sxm", "mi300x"], "sourcing": "any"},
         }
         answer = recommended(client, body)
