@@ -12,7 +12,7 @@ from solver.replay.session_draws import closed_draw, open_draw
 from solver.replay.sessions import replay_open, turn_s
 from solver.replay.under_way import pool_of, to_come_s, under_way, within_s
 from solver.sessions import session_traffic
-from solver.workload import Sessions, Traffic
+from solver.workload import Routing, Sessions, Traffic
 from tests.solver.samples import configuration, dense_shape
 
 HERE = configuration(dense_shape(layers=32, hidden=4096))
@@ -118,10 +118,10 @@ def test_draws_say_what_a_long_run_from_an_empty_cache_comes_to(
 
 
 @pytest.mark.parametrize("routing", ["prefix_aware", "least_loaded"])
-def test_routers_are_told_what_turns_take(routing: str) -> None:
+def test_routers_are_told_what_turns_take(routing: Routing) -> None:
     """The run that says what turns take has them routed as if they took that long, or nearly."""
     for sessions, output, rate in ((CHATS, REPLIES, 14.0), (ABOUT_DOCUMENTS, fixed_lengths(150), 5.0)):
-        traffic = traffic_of(replace(sessions, spread_over=4, routing=routing), output)  # type: ignore[arg-type]
+        traffic = traffic_of(replace(sessions, spread_over=4, routing=routing), output)
         told_s = turn_s(TABLES, SCHEDULE, traffic, rate)
         run = replay_open(TABLES, SCHEDULE, traffic, rate, told_s, 4_000, 1, notes_gaps=False)
         assert told_s == pytest.approx(float(run.trace.end_to_end_s[400:].mean()), rel=0.3)
