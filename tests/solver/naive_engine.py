@@ -76,6 +76,8 @@ class NaiveEngine:
         self.prefilling: list[Job] = []
         self.running: list[Job] = []
         self.closed_to_new = False
+        self.no_room = False
+        """The next one has found none, and nobody has ended since."""
         self.passed = 0
         """So many of those that wait are passed over: somebody behind them was looked at after them."""
         self.steps_not_asked = 0
@@ -191,6 +193,7 @@ class NaiveEngine:
             return False
         seated = len(self.running) + len(self.prefilling)
         if seated >= s.max_sequences:
+            self.no_room |= bool(self.line())
             return False  # before anybody is looked at, so nobody is passed over
         for index, job in enumerate(self.line()):
             if self.lacks(job):
@@ -199,6 +202,7 @@ class NaiveEngine:
             need = job.prompt - job.cached + job.produced
             hold = need if s.preempts else need + job.output
             if seated and self.reserved() + hold + s.block_slack_tokens * (seated + 1) > s.kv_cache_tokens:
+                self.no_room = True
                 return False
             if not s.chunked_prefill and started and need > budget:
                 return False
@@ -231,6 +235,7 @@ class NaiveEngine:
 
     def execute(self, decoding: list[Job], chunks: list[tuple[Job, int]]) -> int:
         s, t = self.s, self.tables
+        refused = self.no_room or self.closed_to_new or s.static_batching
         self.steps_not_asked = 0 if chunks else (self.steps_not_asked + 1) % s.admission_interval_steps
         work = sum(size for _, size in chunks)
         finished = [job for job, size in chunks if job.prefilled + size >= job.to_prefill]
@@ -297,4 +302,8 @@ class NaiveEngine:
                 self.send(job.last)
         if not self.running:
             self.closed_to_new = False
+        if done or (finished and not self.running):
+            self.no_room = False
+        if refused and not (self.running or self.prefilling):
+            self.previous = 0.0  # nobody was there to compose the next step with before this one ended
         return done

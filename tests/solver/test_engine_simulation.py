@@ -298,6 +298,41 @@ class TestRefused:
             self.one(**changes)
 
 
+class TestComposition:
+    """Steps are composed early, beside the one before, as long as there is somebody to compose them with."""
+
+    def served(self, *, cache_tokens: float, longer: int, before_end_s: float) -> list[list[float]]:
+        """First tokens of two requests after two that fill the cache: one waits all along, one comes shortly before the first two end,
+        or the first of them does. By the fast engine and by the plain one."""
+        tables, schedule = tables_of(MODELS[0], 2048, 64)
+        schedule = replace(
+            schedule, kv_cache_tokens=cache_tokens, lag_fraction=0.9, request_overhead_s=0.0, prompt_token_s=0.0,
+            request_ingest_s=0.0, token_front_end_s=0.0,
+        )  # fmt: skip
+        prompts, outputs = [100] * 4, [100, 100 + longer, 5, 5]
+        alone = simulate(tables, schedule, prompts[:2], outputs[:2], arrivals_s=[0.0, 0.0])
+        ends_s = float(alone.end_to_end_s[0])
+        arrivals_s = [0.0, 0.0, ends_s - 0.04, ends_s - before_end_s]
+        fast = simulate(tables, schedule, prompts, outputs, arrivals_s=arrivals_s)
+        plain = NaiveEngine(tables, schedule, prompts, outputs, arrivals_s=arrivals_s).run()
+        later = [run.time_to_first_token_s[2:] for run in (fast, plain)]
+        return [[at + wait for at, wait in zip(arrivals_s[2:], waits, strict=True)] for waits in later]
+
+    def test_whoever_comes_before_the_last_ends_joins_those_that_had_no_room(self) -> None:
+        """Nobody goes on, and nobody could be let in before: there was no step to compose early."""
+        for first in self.served(cache_tokens=430.0, longer=0, before_end_s=1e-3):
+            assert first[0] == first[1]
+
+    def test_not_while_somebody_goes_on(self) -> None:
+        """The step after the end was composed before the last came."""
+        for first in self.served(cache_tokens=480.0, longer=50, before_end_s=1e-3):
+            assert first[0] < first[1]
+
+    def test_who_comes_before_that_step_was_composed_joins_it(self) -> None:
+        for first in self.served(cache_tokens=480.0, longer=50, before_end_s=0.02):
+            assert first[0] == first[1]
+
+
 class TestAdmissionInterval:
     """New requests taken in once in so many decode steps, as SGLang's --scheduler-recv-interval makes it."""
 

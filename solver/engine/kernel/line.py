@@ -11,7 +11,7 @@ import math
 from solver.engine.kernel.compiled import inner
 from solver.engine.kernel.prefixes import find, find_stored, hold, pinned_tokens
 from solver.engine.kernel.records import Queues, Requests, Rules, State
-from solver.engine.kernel.tiers import bring, held_on_any, held_on_either
+from solver.engine.kernel.tiers import held_on_any, held_on_either, keep
 
 WAITING, ASKED, ANSWERED, LOADING, LOADED = range(5)
 """Where a request in the line stands with the tiers."""
@@ -104,7 +104,7 @@ def asks_disk(rules: Rules, u: State, requests: Requests, queues: Queues, reques
         chains.from_disk[request] += (whole - near) * rules.block_tokens
         u.disk = max(u.disk, u.now) + (whole - near) * rules.disk_block_s
         chains.there[request] = u.disk
-        bring(chains.host, rules.host_cache_blocks, queues, request, whole)
+        keep(chains.host, rules.host_cache_blocks, queues, request, whole)
     return True
 
 

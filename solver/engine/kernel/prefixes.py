@@ -7,7 +7,7 @@ A chain that others go on from is given back with the last of its users, after t
 
 from solver.engine.kernel.compiled import inner
 from solver.engine.kernel.records import Chains, Queues, Rules, State
-from solver.engine.kernel.tiers import held_on_either, store
+from solver.engine.kernel.tiers import held_on_either, keep
 
 
 @inner
@@ -126,7 +126,8 @@ def hold(rules: Rules, u: State, queues: Queues, request: int, found: int) -> No
 
 @inner
 def give_back(rules: Rules, u: State, queues: Queues, request: int, tokens: int) -> None:
-    """A request ends, of which ``tokens`` may be found again. What it needed until then has been forgotten for it (``forget``)."""
+    """A request ends, of which ``tokens`` may be found again: of chains before its own too, where nobody else holds them.
+    What it needed until then has been forgotten for it (``forget``)."""
     chains = queues.chains
     own = chains.chain[request]
     before = 0
@@ -134,17 +135,21 @@ def give_back(rules: Rules, u: State, queues: Queues, request: int, tokens: int)
     while chain >= 0:
         before += chains.blocks[chain]
         chain = chains.parent[chain]
-    chains.resident[own] = max(0, tokens // rules.block_tokens - before)
-    lasting = max(0, min(tokens, chains.lasting[request]) // rules.block_tokens - before)
+    computed = tokens // rules.block_tokens
+    chains.resident[own] = max(0, computed - before)
+    lasting = min(tokens, chains.lasting[request]) // rules.block_tokens
     if rules.host_cache_blocks:
-        store(chains.host, rules.host_cache_blocks, queues, request, lasting)
+        keep(chains.host, rules.host_cache_blocks, queues, request, lasting)
     if rules.disk_cache_blocks:
-        store(chains.disk, rules.disk_cache_blocks, queues, request, lasting)
+        keep(chains.disk, rules.disk_cache_blocks, queues, request, lasting)
     chain = own
     while chain >= 0:
         chains.users[chain] -= 1
+        if chain != own:
+            before -= chains.blocks[chain]
         if not chains.users[chain]:
             if chain != own:
+                chains.resident[chain] = min(max(computed - before, 0), chains.blocks[chain])
                 u.reserved -= chains.blocks[chain] * rules.block_tokens
                 u.promised -= chains.blocks[chain] * rules.block_tokens
                 u.beside -= chains.blocks[chain] * rules.block_tokens

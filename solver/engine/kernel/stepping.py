@@ -47,6 +47,7 @@ def mixed_step(
 ) -> None:
     """One step with ``work`` prompt tokens, and the decoding sequences where the engine mixes the two."""
     decoding = u.running if rules.mixes else 0
+    refused = u.blocked or rules.static_batching
     tokens = work + decoding * rules.query_tokens
     rows = decoding * rules.query_tokens + whole
     duration = mixed_duration(rules, u, tables, decoding, tokens, rows, pair_time)
@@ -83,6 +84,16 @@ def mixed_step(
         retire(rules, u, requests, queues)
     if whole and not u.running:
         u.blocked = 0
+    if refused:
+        compose_when_done(u)
+
+
+@inner
+def compose_when_done(u: State) -> None:
+    """After a step beside which nobody could be let in: where nobody goes on either, the next one was not composed early, and whoever
+    came until now joins it."""
+    if not (u.running or u.partial):
+        u.previous = 0.0
 
 
 @inner
@@ -182,7 +193,10 @@ def decode_stretch(
     u.step += steps
     u.since_admission = (u.since_admission + steps) % rules.admission_interval
     u.context += produced
+    refused = u.blocked or rules.static_batching
     retire(rules, u, requests, queues)
+    if refused:
+        compose_when_done(u)
 
 
 @inner

@@ -62,21 +62,9 @@ def make_room(tier: Tier, capacity_blocks: int) -> None:
 
 
 @inner
-def store(tier: Tier, capacity_blocks: int, queues: Queues, request: int, own_blocks: int) -> None:
-    """Keep what a request leaves: so many blocks of its own chain, and those before it after them, which therefore outlive it."""
-    chains = queues.chains
-    chain = chains.chain[request]
-    put_last(tier, chain, max(own_blocks, tier.held[chain]))
-    chain = chains.parent[chain]
-    while chain >= 0:
-        put_last(tier, chain, chains.blocks[chain])
-        chain = chains.parent[chain]
-    make_room(tier, capacity_blocks)
-
-
-@inner
-def bring(tier: Tier, capacity_blocks: int, queues: Queues, request: int, blocks: int) -> None:
-    """Keep the first so many blocks that a request begins with, as the last used; what they follow outlives them."""
+def keep(tier: Tier, capacity_blocks: int, queues: Queues, request: int, blocks: int) -> None:
+    """Keep the first so many blocks that a request begins with, left by it or read for it, as the last used; what they follow
+    outlives them."""
     chains = queues.chains
     before = 0
     chain = chains.parent[chains.chain[request]]

@@ -62,10 +62,10 @@ class BlockCache:
                 self.tiers[0][names[place]] = None
         self.shrink_tiers()
 
-    def store(self, names: list[Block], computed: int, shared: int) -> None:
+    def store(self, names: list[Block], computed: int) -> None:
         for tier in self.tiers:
             for place in range(len(names) - 1, -1, -1):
-                if place < max(computed, shared) or names[place] in tier:
+                if place < computed or names[place] in tier:
                     tier.pop(names[place], None)
                     tier[names[place]] = None
         self.shrink_tiers()
@@ -135,8 +135,6 @@ class NaiveSessions(NaiveEngine):
         self.hashed = self.answered = 0.0
         self.fresh = 0
         """Tokens of prompts admitted since the last step with prompts."""
-        self.no_room = False
-        """The next one has found none, and nobody has ended since."""
         for chain, count in zip(draw.turns.held_chains.tolist(), draw.turns.held_blocks.tolist(), strict=True):
             kind = "shared" if draw.turns.parent[chain] < 0 or chain in set(draw.turns.parent.tolist()) else "session"
             for place in range(count - 1, -1, -1):
@@ -375,7 +373,7 @@ class NaiveSessions(NaiveEngine):
         evicted = super().make_room(decoding)
         for job in reversed(self.preempted[self.passed : self.passed + len(self.preempted) - many]):
             assert isinstance(job, Turn)
-            self.cache.store(job.names, self.lasting(job, computed[job.number]) // self.block, job.shared)
+            self.cache.store(job.names, self.lasting(job, computed[job.number]) // self.block)
             self.cache.give_back(job.names, computed[job.number] // self.block)
         return evicted
 
@@ -392,8 +390,6 @@ class NaiveSessions(NaiveEngine):
             self.beside_s += self.s.admitted_token_s * self.fresh
             self.fresh = 0
         done = super().execute(decoding, chunks)
-        if done or (begun and not self.running):
-            self.no_room = False
         for job in [*begun, *before]:
             assert isinstance(job, Turn)
             if job.produced >= job.output:
@@ -406,7 +402,7 @@ class NaiveSessions(NaiveEngine):
         return computed if self.s.tiers_keep_replies else min(computed, job.prompt)
 
     def finished(self, job: Turn) -> None:
-        self.cache.store(job.names, self.lasting(job, len(job.names) * self.block) // self.block, job.shared)
+        self.cache.store(job.names, self.lasting(job, len(job.names) * self.block) // self.block)
         self.cache.give_back(job.names, len(job.names))
         if job.next is not None:
             self.due.append((job.last + job.next.think_s, job.next.number))

@@ -257,6 +257,7 @@ def simulate(
                 taken += 1
             if work or partial:
                 decoding = sequences if mixes else 0
+                refused = blocked or static
                 tokens = work + decoding * width
                 rows = decoding * width + len(first_tokens)
                 # A prompt that is not cut may exceed the table: its time grows in proportion.
@@ -319,6 +320,8 @@ def simulate(
                     context = retire(context)
                 if first_tokens and not running:
                     blocked = False
+                if refused and not (running or partial):
+                    previous = 0.0
                 continue
         # Decode only: run to the next completion, the next arrival that could join, or a full cache.
         if not sequences:
@@ -376,7 +379,10 @@ def simulate(
         previous = (start_s + growth * (steps - 1)) * (1.0 + sag * heat)
         step += steps
         context += produced
+        refused = blocked or static
         context = retire(context)
+        if refused and not running:
+            previous = 0.0
 
     trace.bytes, trace.flops, trace.busy_s, trace.events, trace.steps = moved, flops, busy, events, total_steps
     trace.time_to_first_token_s = [a - b for a, b in zip(first, sent, strict=True)]
