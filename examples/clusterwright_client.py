@@ -2663,7 +2663,7 @@ class EstimateIn(TypedDict):
     llm: str
     """Id of the language model."""
     device: NotRequired[str | None]
-    """Id of the accelerator."""
+    """Id of the accelerator. Left out where ``node`` is named: what that machine holds."""
     partition: NotRequired[str | None]
     """Profile of the instance it runs on; null for whole devices. A profile: the deployment has one instance of a
     device that is split so.
@@ -2937,7 +2937,7 @@ class FleetLimitsIn(TypedDict):
     operation: NotRequired[OperationIn | Literal["any"]]
     """What makes the plan one that people can run."""
     max_nodes_per_offer: NotRequired[int]
-    """Most nodes of an offer that states no limit of its own, a count."""
+    """Most nodes of an offer of which neither it nor `offers` states a number, a count."""
 
 
 class FleetNodesOut(TypedDict):
@@ -3543,8 +3543,8 @@ class LimitsIn(TypedDict):
     offers: NotRequired[dict[str, OfferLimitIn]]
     """Limits of single offers, by offer id."""
     max_nodes_per_offer: NotRequired[int]
-    """Most nodes of an offer that states no limit of its own, a count. Most nodes of an offer that states no limit of
-    its own: nobody rents out infinitely many.
+    """Most nodes of an offer of which neither it nor `offers` states a number, a count. Nobody rents out infinitely
+    many.
     """
     by_the_token: NotRequired[list[str] | None]
     """Who sells tokens of models on machines of their own: sellers that a request admits, or what one asks for a line.
@@ -4667,7 +4667,7 @@ class PlacesIn(TypedDict):
     only: NotRequired[list[str] | None]
     """Nowhere else than these; null: anywhere."""
     never: NotRequired[list[str]]
-    """Kept out of these; wins over `only`."""
+    """Kept out of these; wins over `only`, of which one at least must be left."""
 
 
 class PlanDiffOut(TypedDict):

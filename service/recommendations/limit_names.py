@@ -27,6 +27,7 @@ OF_THE_FLEET = {
     LimitKind.POWER: "limits.max_power_kw",
     LimitKind.SPOT_SHARE: "limits.max_spot_fraction",
     LimitKind.SPARE_NODES: "limits.spare_nodes",
+    LimitKind.NODES_UNLESS_STATED: "limits.max_nodes_per_offer",
     LimitKind.ALL_TARGETS: "targets (all, times a factor)",
 }
 PLACES_USED = {"provider": "max_providers", "region": "max_regions", "device": "max_device_types"}

@@ -105,7 +105,7 @@ def _with_choices(offers: tuple[Offer, ...], limits: LimitsIn) -> Iterator[tuple
         most = offer.max_nodes
         if offer.id in limits.offers:
             wanted = limits.offers[offer.id].max_nodes
-            most = min(wanted, limits.max_nodes_per_offer if most is None else most)
+            most = wanted if most is None else min(wanted, most)
         if most != 0:
             yield (offer if most == offer.max_nodes else replace(offer, max_nodes=most)), chosen
 

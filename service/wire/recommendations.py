@@ -193,7 +193,7 @@ class LimitsIn(Request):
     commitments: Annotated[tuple[Commitment, ...], Field(min_length=1)] | None = ("on_demand",)
     offers: dict[str, OfferLimitIn] = Field(default_factory=dict, max_length=MOST_NAMES)
     max_nodes_per_offer: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
-    """Most nodes of an offer that states no limit of its own: nobody rents out infinitely many."""
+    """Nobody rents out infinitely many."""
     by_the_token: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_NAMES)] | None = None
     """Makers who may be sent a share of the traffic, at a price by the token, where that is cheapest: tokens are served on their own
     machines, at published speeds and within what an account may send. Who is named here is meant: the limits of devices, providers

@@ -80,9 +80,14 @@ def stated_limits(problem: FleetProblem) -> tuple[Limit, ...]:
             Limit(LimitKind.PLACES_USED, kind): True
             for kind in sorted({kind for demand in problem.demands for kind, _ in demand.most_places})
         },
-        Limit(LimitKind.NODES): any(offer.max_nodes is not None for offer in problem.offers),
+        **{_nodes_of(offer): True for offer in problem.offers if offer.max_nodes is not None},
     }
     return tuple(limit for limit, is_set in present.items() if is_set)
+
+
+def _nodes_of(offer: OfferSlot) -> Limit:
+    """Which limit says how many nodes of an offer there are: its own, or that of all that state none."""
+    return Limit(LimitKind.NODES_UNLESS_STATED if offer.is_default_most else LimitKind.NODES)
 
 
 def min_replicas_of(workload: int) -> Limit:
@@ -113,8 +118,7 @@ def without_limits(problem: FleetProblem, lifted: Collection[Limit]) -> FleetPro
         fault_tolerance = replace(fault_tolerance, regions=0)
     limits = replace(limits, fault_tolerance=fault_tolerance)
     demands = tuple(_without_own_limits(demand, w, lifted) for w, demand in enumerate(problem.demands))
-    if Limit(LimitKind.NODES) in lifted:
-        offers = tuple(replace(offer, max_nodes=None) for offer in offers)
+    offers = tuple(replace(offer, max_nodes=None) if _nodes_of(offer) in lifted else offer for offer in offers)
     return replace(problem, offers=offers, demands=demands, limits=limits)
 
 
@@ -152,3 +156,12 @@ def _with_demand(problem: FleetProblem, w: int, demand: Demand) -> FleetProblem:
 def offer_change(problem: FleetProblem, offer: OfferSlot, most: int | None) -> ChangedProblem:
     offers = tuple(replace(o, max_nodes=most) if o.id == offer.id else o for o in problem.offers)
     return ChangedProblem(Limit(LimitKind.NODES, offer.id), offer.max_nodes, most, replace(problem, offers=offers))
+
+
+def default_nodes_change(problem: FleetProblem, most: int | None) -> ChangedProblem | None:
+    """The limit of all offers that state none moved; None where there are none such."""
+    here = [offer.max_nodes for offer in problem.offers if offer.is_default_most]
+    if not here:
+        return None
+    offers = tuple(replace(o, max_nodes=most) if o.is_default_most else o for o in problem.offers)
+    return ChangedProblem(Limit(LimitKind.NODES_UNLESS_STATED), here[0], most, replace(problem, offers=offers))

@@ -26,7 +26,8 @@ class OfferSlot:
 
     max_nodes: None is unlimited. host_power_w: what a node draws beyond its replicas (host, idle devices).
     interruptible: capacity the provider may take back (spot), counted against ``Limits.max_spot_fraction``.
-    kg_co2e_per_kwh: of what host and devices draw, cooling included.
+    kg_co2e_per_kwh: of what host and devices draw, cooling included. is_default_most: nobody states ``max_nodes`` of this
+    offer, it is the request's for all such.
     """
 
     id: str
@@ -41,6 +42,7 @@ class OfferSlot:
     host_power_w: float = 0.0
     interruptible: bool = False
     kg_co2e_per_kwh: float = 0.0
+    is_default_most: bool = False
 
     def __post_init__(self) -> None:
         if self.devices < 1:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from solver.fleet.loosened_limits import (
     ChangedProblem,
+    default_nodes_change,
     fault_tolerance_change,
     offer_change,
     places_change,
@@ -71,8 +72,8 @@ def relaxations(
 ) -> list[RelaxedLimit]:
     """Each single smallest change that admits a plan, cheapest plan first.
 
-    Budget and power are minimised outright; counts (spares, ``offer_ids``' nodes) are searched by halving; each
-    sequence in ``further`` holds one limit's changes in growing order, of which the first with a plan is taken.
+    Budget and power are minimised outright; counts (spares, nodes of ``offer_ids`` and of all that state none) are searched by
+    halving; each sequence in ``further`` holds one limit's changes in growing order, of which the first with a plan is taken.
     """
     found = [_least_budget(problem, solve), _least_power(problem, solve)]
     spare = problem.limits.spare_nodes
@@ -94,6 +95,7 @@ def relaxations(
             found.append(_first_with_plan([places_change(problem, w)], solve))
     limited = [offer for offer in problem.offers if offer.id in offer_ids and offer.max_nodes is not None]
     found += [_fewest_more_nodes(problem, offer, solve) for offer in limited]
+    found.append(_fewest_nodes_of_each(problem, solve))
     found += [_first_with_plan(steps, solve) for steps in further]
     present = [relaxation for relaxation in found if relaxation is not None]
     return sorted(present, key=lambda r: (r.result.usd_per_hour or 0.0, r.change.limit))
@@ -132,18 +134,37 @@ def _first_with_plan(changes: Iterable[ChangedProblem], solve: Solve) -> Relaxed
 
 
 def _fewest_more_nodes(problem: FleetProblem, offer: OfferSlot, solve: Solve) -> RelaxedLimit | None:
-    unlimited = offer_change(problem, offer, None)
-    result = solve(replace(unlimited.problem, objective="cost"))
-    if result.plan is None or offer.max_nodes is None:
+    return _fewest(lambda most: offer_change(problem, offer, most), (offer.id,), solve)
+
+
+def _fewest_nodes_of_each(problem: FleetProblem, solve: Solve) -> RelaxedLimit | None:
+    """The fewest nodes of every offer that states no number, all alike, with which there is a plan."""
+    ids = tuple(offer.id for offer in problem.offers if offer.is_default_most)
+    return _fewest(lambda most: default_nodes_change(problem, most), ids, solve)
+
+
+def _fewest(
+    change: Callable[[int | None], ChangedProblem | None], offer_ids: Sequence[str], solve: Solve
+) -> RelaxedLimit | None:
+    """The least count of these offers' nodes that admits a plan, between none and what the cheapest without a limit takes."""
+    unlimited = change(None)
+    if unlimited is None or unlimited.relaxing_from is None:
         return None
-    low, high = offer.max_nodes, max(offer.max_nodes + 1, result.plan.nodes_by_offer().get(offer.id, 0))
+    result = solve(replace(unlimited.problem, objective="cost"))
+    if result.plan is None:
+        return None
+    taken = result.plan.nodes_by_offer()
+    low = int(unlimited.relaxing_from)
+    high = max(low + 1, *(taken.get(name, 0) for name in offer_ids))
     while high - low > 1:
         middle = (low + high) // 2
-        if has_plan(offer_change(problem, offer, middle).problem, solve):
+        changed = change(middle)
+        if changed is not None and has_plan(changed.problem, solve):
             high = middle
         else:
             low = middle
-    return _first_with_plan([offer_change(problem, offer, high)], solve)
+    least = change(high)
+    return None if least is None else _first_with_plan([least], solve)
 
 
 def _halvings(count: int) -> list[int]:

@@ -288,10 +288,10 @@ def with_most_copies(assembly: Assembly, most: Sequence[int | None], spreads: Se
 
 
 def exceeds_default(plan: Plan, assembly: Assembly, default_max_nodes: int | None) -> bool:
-    """Does a plan take more nodes of an offer without a limit than the default allows?"""
+    """Does a plan take more nodes of an offer without a limit than the default allows? Not where the default itself is lifted."""
     if default_max_nodes is None:
         return False
-    unlimited = {offer.id for offer in assembly.problem.offers if offer.max_nodes is None}
+    unlimited = {offer.id for offer in assembly.problem.offers if offer.max_nodes is None and not offer.is_default_most}
     return any(nodes > default_max_nodes for offer, nodes in plan.nodes_by_offer().items() if offer in unlimited)
 
 
@@ -338,7 +338,8 @@ def with_default_limits(planning: PlanningInput, assembly: Assembly) -> Assembly
     devices = {slot.device_id for slot in assembly.problem.offers}
     slots = offer_slots(replace(planning, offers=limited))
     units = {offer.id for offer in planning.published}
-    offers = tuple(slot for slot in slots if slot.device_id in devices)
+    unlimited = {offer.id for offer in assembly.offers if offer.max_nodes is None}
+    offers = tuple(replace(slot, is_default_most=slot.id in unlimited) for slot in slots if slot.device_id in devices)
     offers += tuple(slot for slot in assembly.problem.offers if slot.id in units)
     demands = tuple(
         replace(demand, allowed_offer_ids=_demand(one.workload, offers).allowed_offer_ids)

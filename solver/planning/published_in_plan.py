@@ -69,6 +69,7 @@ def _slot(offer: PublishedOffer, default_max_nodes: int | None) -> OfferSlot:
         commitment=offer.commitment,
         usd_per_hour=offer.usd_per_hour,
         max_nodes=default_max_nodes if offer.most_units is None else offer.most_units,
+        is_default_most=offer.most_units is None,
     )
 
 

@@ -115,6 +115,20 @@ def test_two_limits_conflict_only_together() -> None:
     assert prices == {LimitKind.BUDGET: 10.0, LimitKind.SPARE_NODES: 8.0}
 
 
+def test_nodes_of_offers_that_state_none_are_a_limit_of_their_own() -> None:
+    """Its name is not that of the offers' own numbers, and the least number of each that would do is found."""
+    few = (offer("a", 8, 2.0, 1), replace(offer("b", 1, 1.3, 2), is_default_most=True))
+    case = replace(problem(), offers=few)  # one node of a serves 2 requests/s, one of b half of one
+    named = conflicts(stated_limits(case), lambda lifted: has_plan(without_limits(case, lifted)))
+    assert named == (Limit(LimitKind.NODES), Limit(LimitKind.NODES_UNLESS_STATED))
+    own = without_limits(case, [Limit(LimitKind.NODES)])
+    assert [o.max_nodes for o in own.offers] == [None, 2]
+    (change,) = [r.change for r in relaxations(case) if r.change.limit == Limit(LimitKind.NODES_UNLESS_STATED)]
+    assert (change.relaxing_from, change.relaxing_to) == (2, 12)
+    assert has_plan(change.problem)
+    assert not has_plan(replace(case, offers=(few[0], replace(few[1], max_nodes=11))))
+
+
 def test_alternatives_and_binding_limits_are_re_solved() -> None:
     case = replace(problem(4.0), offers=(offer("a", 8, 2.0, 1), offer("b", 1, 1.3, 10)))
     result = solve_fleet(case)  # one node of a (2 requests/s), four of b (2 requests/s)

@@ -1,0 +1,36 @@
+"""How many nodes of an offer a plan may take: what the request says of one offer, or of all that state no number."""
+
+from typing import Any
+
+from fastapi.testclient import TestClient
+
+from tests.service.bodies import changed
+from tests.service.test_sourcing import BODY, answered
+
+CROWDED: dict[str, Any] = {"devices": ["h100-sxm"], "providers": ["aws"], "regions": ["us-east-1"]}
+VAST = changed(BODY, "workloads/0/traffic/requests_per_s", 1500.0)
+
+
+def test_what_conflicts_and_would_help_is_named_as_it_was_stated(client: TestClient) -> None:
+    """Which was called ``limits.offers.max_nodes``, of which the request says nothing."""
+    few = VAST | {"limits": CROWDED | {"max_nodes_per_offer": 1}}
+    refused = answered(client, few)
+    assert refused["outcome"] == "infeasible"
+    assert [one["limits"] for one in refused["conflicts"]] == [["limits.max_nodes_per_offer"]]
+    (wider,) = [one for one in refused["relaxations"] if one["limit"] == "limits.max_nodes_per_offer"]
+    assert wider["relaxing_from"] == 1
+    assert wider["usd_per_hour"] is not None
+    enough = int(wider["relaxing_to"])
+    for most, outcome in ((enough, "optimal"), (enough - 1, "infeasible")):
+        assert answered(client, VAST | {"limits": CROWDED | {"max_nodes_per_offer": most}})["outcome"] == outcome
+
+
+def test_what_is_said_of_one_offer_holds_beside_what_is_said_of_all(client: TestClient) -> None:
+    """``max_nodes_per_offer`` is of offers that state no number. One that was stated was cut down to it without a word."""
+    free = answered(client, VAST | {"limits": CROWDED})
+    bought = {one["offer"]: one["nodes"] for one in free["fleet"]}
+    assert max(bought.values()) > 1
+    stated = {"max_nodes_per_offer": 1, "offers": {name: {"max_nodes": nodes} for name, nodes in bought.items()}}
+    found = answered(client, VAST | {"limits": CROWDED | stated})
+    assert found["outcome"] == "optimal"
+    assert {one["offer"]: one["nodes"] for one in found["fleet"]} == bought
