@@ -175,9 +175,8 @@ def on_new_rows(known: Confirmations, workload: int, old: Screened, new: Screene
 
 
 def assembled(planning: PlanningInput, screened: Sequence[Screened], named: Sequence[Offer] = ()) -> Assembly:
-    """The problem of these workloads, with the named offers in it even where others beat them."""
+    """The problem of these workloads, with the named ones of the planning's offers in it even where others beat them."""
     slots = offer_slots(planning)
     here = {slot.id for slot in slots}
     named_slots = tuple(slot_of(o) for o in needed_offers(replace(planning, offers=tuple(named))) if o.id not in here)
-    offers = {offer.id: offer for offer in (*planning.offers, *named)}
-    return replace(assemble(planning, screened, slots + named_slots), offers=tuple(offers.values()))
+    return assemble(planning, screened, slots + named_slots)

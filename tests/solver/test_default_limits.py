@@ -8,7 +8,9 @@ import pytest
 from solver.explain.sourcing import rules_in_force, without_rules
 from solver.limit import Limit, LimitKind
 from solver.planning.types import PlanningInput, Recommendation
-from solver.recommend.recommend import recommend
+from solver.recommend.recommend import recommend, solve_request
+from solver.why.resolve import Clock
+from solver.why.why_not import Thing, why_not
 from tests.solver.planning_cases import A100, H100, L4, L40S, MEMO, cost, offer, planning, workload
 
 NAMED, FRESH = Limit(LimitKind.BUYING_RULE, "named_place"), Limit(LimitKind.BUYING_RULE, "max_price_age_days")
@@ -66,3 +68,26 @@ def test_where_any_one_limit_lifted_leaves_a_plan_each_rule_does(asked: Planning
 def test_the_cases_are_of_both_kinds() -> None:
     outcomes = [bool(recommend(replace(asked, explain=False), MEMO).entries) for asked in CASES]
     assert {True, False} == set(outcomes)
+
+
+@pytest.mark.parametrize("usd_per_hour", [7.5, 30.0])
+@pytest.mark.parametrize("most", [1, 2])
+def test_an_offer_asked_about_stays_in_the_search_where_others_run_out(usd_per_hour: float, most: int) -> None:
+    """One that the request leaves out, cheaper or dearer than what it has on the same machine: with it a plan takes no more of any
+    offer than there is, and costs what asking for it costs."""
+    asked = replace(market(180.0 * most, most), withheld=(), explain=False)
+    named = offer(A100, usd_per_hour, suffix="-asked-about")
+    solved = solve_request(asked, MEMO)
+    assert solved.result.plan is not None
+    assert max(solved.result.plan.nodes_by_offer().values()) == most
+    thing = Thing("offer", named.id, (named,), frozenset({A100.device.id}))
+    found = why_not(solved, thing, None, MEMO, Clock(60.0)).forced_in
+    assert found.nodes is not None
+    assert 1 <= found.nodes[named.id] <= most
+    assert max(found.nodes.values()) <= most
+    every = recommend(replace(asked, offers=(*asked.offers, named)), MEMO)
+    if named.id in every.nodes:
+        assert found.usd_per_hour == pytest.approx(cost(every), rel=1e-6)
+    else:
+        assert found.usd_per_hour is not None
+        assert found.usd_per_hour > cost(every)
