@@ -65,6 +65,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         (408, "The request came too slowly"),
         (409, "Contradicts what is stored"),
         (413, "The body is too large"),
+        (415, "The body is not said to be JSON"),
         (422, "Fields are invalid; each is named"),
         (429, "Rate limit reached"),
         (431, "The headers are too large"),

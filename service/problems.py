@@ -3,6 +3,7 @@
     ProblemError
     ├── MalformedBodyError      400  the body cannot be read
     ├── BodyTooLargeError       413  too many bytes or values
+    ├── NotJsonError            415  the body is not said to be JSON
     ├── InvalidFieldsError      422  a field is wrong; ``errors`` point at each
     ├── NotFoundError           404  no such thing; close names are offered
     ├── ConflictError           409  contradicts what is stored
@@ -46,6 +47,8 @@ PROBLEM_TYPES: dict[str, ProblemType] = {
                     "The body is not JSON, is nested too deeply, or is not in the stated encoding."),
         ProblemType("body-too-large", 413, "The body is too large",
                     "The body is above the limit the service is configured with; `detail` says how much it takes."),
+        ProblemType("unsupported-media-type", 415, "The body is not said to be JSON",
+                    "Bodies are JSON and must say so: send `Content-Type: application/json`. curl says so with `--json` or `-H`."),
         ProblemType("too-slow", 408, "The request came too slowly",
                     "Headers and body must arrive within the times the service is configured with; `detail` names them."),
         ProblemType("headers-too-large", 431, "The headers are too large",
@@ -116,6 +119,15 @@ class MalformedBodyError(ProblemError):
 
 class BodyTooLargeError(ProblemError):
     slug = "body-too-large"
+
+
+class NotJsonError(ProblemError):
+    slug = "unsupported-media-type"
+
+    def __init__(self, content_type: str | None) -> None:
+        said = "has no Content-Type" if not content_type else f"is said to be {content_type[:80]!r}"
+        detail = f"the body {said}; this address takes JSON: send `Content-Type: application/json`"
+        super().__init__(detail, headers={"Accept": "application/json"})
 
 
 class NotFoundError(ProblemError):

@@ -22,13 +22,14 @@ LATENCIES = (("TTFT", "ttft_ms"), ("TPOT", "tpot_ms"), ("ITL", "itl_ms"), ("E2E"
 
 
 def estimate_command(arguments: argparse.Namespace, settings: Settings) -> int:
-    body = {"estimates": [deployment_of(arguments)]} if arguments.device else read_request(arguments.what)
+    in_options = bool(arguments.device or arguments.node)
+    body = {"estimates": [deployment_of(arguments)]} if in_options else read_request(arguments.what)
     client = Client(settings, arguments.url)
     with errors.status("estimating"):
         answer = client.post("/v1/estimates", body)
     if arguments.json:
         print_json(answer)
-    elif arguments.device:
+    elif in_options:
         show_deployment(arguments, answer["estimates"][0], standard_output())
     else:
         show_estimates(body, answer, standard_output())
@@ -39,7 +40,7 @@ def show_deployment(arguments: argparse.Namespace, found: Mapping[str, Any], con
     """One deployment: its latencies with intervals, what it yields, and what it waits for."""
     precision = found["precision"]
     console.print(
-        f"[bold]{escape(arguments.what)}[/bold] on {escape(arguments.device)}, {layout_text(found['layout'])}, "
+        f"[bold]{escape(arguments.what)}[/bold] on {escape(arguments.device or arguments.node)}, {layout_text(found['layout'])}, "
         f"{precision['weights']} weights, {precision['kv_cache']} cache, {escape(found['engine']['name'])}"
     )
     if found["outcome"] != "estimated":

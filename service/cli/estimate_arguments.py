@@ -22,9 +22,11 @@ def add_estimate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
         metavar="LLM|FILE",
-        help="a language model, with --device and the rest; or a request's JSON body, - for input",
+        help="a language model, with --device or --node and the rest; or a request's JSON body, - for input",
     )
-    parser.add_argument("--device", metavar="DEVICE", help="the accelerator, such as h100-sxm")
+    parser.add_argument(
+        "--device", metavar="DEVICE", help="the accelerator, such as h100-sxm; left out: what --node holds"
+    )
     parser.add_argument("--partition", metavar="PROFILE", help="an instance of a device that is split so (MIG)")
     parser.add_argument("--node", metavar="NODE", help="the machine: how its devices are joined")
     for name, text in (
@@ -73,13 +75,13 @@ def deployment_of(arguments: argparse.Namespace) -> dict[str, Any]:
     precision = {"weights": arguments.weights, "kv_cache": arguments.kv_cache}
     stated: dict[str, Any] = {
         "llm": arguments.what,
-        "device": arguments.device,
         "layout": {name: degree for name, degree in degrees.items() if degree is not None},
         "precision": {part: name for part, name in precision.items() if name is not None},
         "traffic": traffic,
         "load": load if arguments.requests is None else load | {"requests": arguments.requests},
     }
     beside = {
+        "device": arguments.device,
         "node": arguments.node, "partition": arguments.partition, "over_context": arguments.over_context,
         "adapters": adapters_of(arguments), "engine": _engine_of(arguments),
     }  # fmt: skip

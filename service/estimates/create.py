@@ -60,6 +60,7 @@ def _resolve_all(
     with database.reading() as session:
         now = clock()
         snapshot = snapshots.at(session, now)
+        asked = _with_devices_of_nodes(asked, snapshot)
         named = {name for e in asked.estimates for name, _ in _llms(e)}
         rows = llms_by_ids(session, named)
         if len(rows) < len(named) or any(
@@ -71,6 +72,23 @@ def _resolve_all(
         shapes = {row.id: llm_from_row(row.row) for row in rows}
         known_llms = llm_ids(session) if len(shapes) < len(named) else []
     return [_resolve(e, shapes, snapshot, known_llms) for e in asked.estimates]
+
+
+def _with_devices_of_nodes(asked: EstimatesIn, snapshot: CatalogSnapshot) -> EstimatesIn:
+    """Cases that name a machine alone with the device that it holds; none where the catalog does not know the machine."""
+    held = snapshot.device_by_node
+    if all(one.device is not None or one.node is None for one in asked.estimates):
+        return asked
+    return asked.model_copy(
+        update={
+            "estimates": tuple(
+                one
+                if one.device is not None or one.node is None
+                else one.model_copy(update={"device": held.get(one.node)})
+                for one in asked.estimates
+            )
+        }
+    )
 
 
 def _with_names_meant(
@@ -103,7 +121,7 @@ def _llms(asked: EstimateIn) -> list[tuple[str, str]]:
 def _devices(asked: EstimateIn) -> list[tuple[str, str]]:
     """Every device a case names, with the field that names it."""
     if asked.disaggregated is None:
-        return [(asked.device or "", "device")]
+        return [] if asked.device is None else [(asked.device, "device")]
     pools = (("prefill", asked.disaggregated.prefill), ("decode", asked.disaggregated.decode))
     return [(pool.device, f"disaggregated/{role}/device") for role, pool in pools]
 

@@ -60,6 +60,8 @@ class CatalogSnapshot:
     """Number of the whole set that later ones are laid over; 0 without one."""
     vendors: Mapping[str, str] = field(default_factory=dict)
     """Who makes each device, refused ones too."""
+    device_by_node: Mapping[str, str] = field(default_factory=dict)
+    """What each machine holds, machines of refused devices too."""
     bought: Mapping[str, str] = field(default_factory=dict)
     """Offers of machines bought for this request alone, by id: how their price comes about."""
     not_bought: Mapping[str, str] = field(default_factory=dict)
@@ -148,9 +150,8 @@ def read_snapshot(session: Session, price_as_of: dt.datetime) -> CatalogSnapshot
             devices[device_row.id] = device_from_row(device_row.row)
         except FigureMissingError as missing:
             refused[device_row.id] = missing.figure
-    nodes = {
-        row.id: node_from_row(row.row, devices[row.device_id]) for row in all_nodes(session) if row.device_id in devices
-    }
+    node_rows = all_nodes(session)
+    nodes = {row.id: node_from_row(row.row, devices[row.device_id]) for row in node_rows if row.device_id in devices}
     classes = {row.id: row.device_class for row in device_rows}
     prices = prices_at(session, price_as_of)
     offer_rows = all_offers(session)
@@ -176,4 +177,5 @@ def read_snapshot(session: Session, price_as_of: dt.datetime) -> CatalogSnapshot
         corrections=None if corrections is None else correction_set(corrections),
         release_set=0 if corrections is None else corrections.number,
         vendors={row.id: row.row["vendor"] for row in device_rows},
+        device_by_node={row.id: row.device_id for row in node_rows},
     )

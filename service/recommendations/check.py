@@ -10,6 +10,7 @@ from service.recommendations.images import image_tokens
 from service.recommendations.limits import allowed_offers, places
 from service.recommendations.published import mistakes_by_the_token
 from service.wire.recommendations import LimitsIn, RecommendationIn
+from service.wire.resilience import PlacesIn
 from service.wire.traffic import ANSWERS_FOLLOW_HIDDEN_TOKENS
 from solver.deployment.context import beyond
 from solver.errors import InvalidInputError, SolverError
@@ -54,6 +55,7 @@ def check_names(
                         within=f"/workloads/{position}",
                     )
                 )  # fmt: skip
+            errors.extend(_nowhere(choice, f"/workloads/{position}/{field}"))
     for position, quota in enumerate(limits.quotas):
         for field, names in known_names.items():
             found = _unknown(
@@ -72,6 +74,17 @@ def check_names(
     errors.extend(mistakes_by_the_token(asked))
     if errors:
         raise InvalidFieldsError(errors)
+
+
+def _nowhere(choice: PlacesIn, pointer: str) -> list[FieldError]:
+    """Places of which every one is named both ways: ``never`` wins, and nothing is left to choose from."""
+    if choice.only is None or not set(choice.only) <= set(choice.never):
+        return []
+    named = ", ".join(map(repr, choice.only[:5])) + (" …" if len(choice.only) > 5 else "")
+    said = (
+        f"only and never contradict each other: both name {named}, so that nothing is left; take it out of one of them"
+    )
+    return [FieldError(said, pointer=pointer)]
 
 
 def _endless(asked: RecommendationIn, snapshot: CatalogSnapshot) -> list[FieldError]:

@@ -26,6 +26,7 @@ class EstimateIn(Request):
 
     llm: Name
     device: Name | None = None
+    """Left out where ``node`` is named: what that machine holds."""
     partition: Name | None = None
     """A profile: the deployment has one instance of a device that is split so."""
     node: Name | None = None
@@ -45,14 +46,16 @@ class EstimateIn(Request):
 
     @model_validator(mode="after")
     def _one_way_of_serving(self) -> Self:
-        if (self.device is None) == (self.disaggregated is None):
-            raise ValueError("state either device or disaggregated, whose pools name theirs")
-        if self.partition is not None and self.device is None:
-            raise ValueError("partition belongs to a device: state device, or leave out partition")
-        if self.node is not None and self.device is None:
+        if self.disaggregated is None and self.device is None and self.node is None:
             raise ValueError(
-                "node belongs to a device; pools name theirs: disaggregated.prefill.node and disaggregated.decode.node"
+                "state device, or node, which holds devices of one kind, or disaggregated, whose pools name theirs"
             )
+        if self.disaggregated is not None and self.device is not None:
+            raise ValueError("state either device or disaggregated, whose pools name theirs")
+        if self.disaggregated is not None and self.partition is not None:
+            raise ValueError("partition belongs to a device: state device instead of pools, or leave out partition")
+        if self.disaggregated is not None and self.node is not None:
+            raise ValueError("node belongs to the pools: disaggregated.prefill.node and disaggregated.decode.node")
         if self.disaggregated is not None and "layout" in self.model_fields_set:
             raise ValueError(
                 "layout belongs to the pools: disaggregated.prefill.layout and disaggregated.decode.layout"

@@ -99,6 +99,8 @@ def test_thousands_of_unknown_names_are_refused_by_the_first(client: TestClient,
     assert len(answer.json()["errors"]) == MOST_FIELD_ERRORS
 
 
+HERE_NOT_HERE = {"only": ["us-east-1"], "never": ["US-EAST-1"]}
+NONE_OF_TWO = {"only": ["aws", "gcp"], "never": ["gcp", "azure", "aws"]}
 MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
     ("a field misspelt", changed(workloads__0__trafic={}), "/workloads/0/trafic", "did you mean 'traffic'?"),
     ("a target misspelt", changed(workloads__0__targets__tftt_ms={}), "/workloads/0/targets/tftt_ms", "'ttft_ms'"),
@@ -109,6 +111,8 @@ MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
     ("an unknown device", changed(limits__devices=["h1000-sxm"]), "/limits/devices/0", "'h100-sxm'"),
     ("an unknown provider", changed(limits__providers=["amazon aws"]), "/limits/providers/0", "no provider 'amazon aws'"),
     ("an unknown region", changed(limits__regions=["us-east1a"]), "/limits/regions/0", "did you mean"),
+    ("a region both ways", changed(workloads__0__regions=HERE_NOT_HERE), "/workloads/0/regions", "contradict"),
+    ("sellers both ways", changed(workloads__0__providers=NONE_OF_TWO), "/workloads/0/providers", "'aws', 'gcp'"),
     ("an unknown commitment", changed(limits__commitments=["on-demand"]), "/limits/commitments/0", "'on_demand'"),
     ("an unknown format", changed(workloads__0__precision__weights=["fp-8"]), "/workloads/0/precision/weights/0", "'fp8'"),
     ("an unknown percentile", changed(workloads__0__targets__ttft_ms={"p97": 1}), "/workloads/0/targets/ttft_ms/p97", "p95"),

@@ -127,6 +127,28 @@ class TestBodies:
         assert answer.status_code in (400, 422), answer.text
         assert answer.headers["content-type"] == "application/problem+json"
 
+    @pytest.mark.parametrize(
+        "said", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "json", None]
+    )
+    @pytest.mark.parametrize("path", ["/v1/recommendations", "/v1/estimates", "/v1/traces", "/v1/offers/import"])
+    def test_a_body_that_does_not_say_it_is_json_is_415(self, client: TestClient, path: str, said: str | None) -> None:
+        """It was called a dictionary that is not valid. curl says a form unless told otherwise."""
+        headers = {} if said is None else {"content-type": said}
+        answer = client.post(path, content=json.dumps(RECOMMENDATION).encode(), headers=headers)
+        assert answer.status_code == 415, answer.text
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.headers["accept"] == "application/json"
+        assert "send `Content-Type: application/json`" in answer.json()["detail"]
+        assert (said or "no Content-Type") in answer.json()["detail"]
+        assert client.get(answer.json()["type"]).status_code == 200
+
+    @pytest.mark.parametrize(
+        "said", ["application/json; charset=utf-8", "Application/JSON", "application/problem+json"]
+    )
+    def test_any_name_of_json_is_read(self, client: TestClient, said: str) -> None:
+        body = json.dumps({"estimates": []}).encode()
+        assert client.post("/v1/estimates", content=body, headers={"content-type": said}).status_code == 422
+
     @pytest.mark.parametrize("text", ["null", "[]", "1", '"text"', "true"])
     def test_json_that_is_no_object_is_422(self, client: TestClient, text: str) -> None:
         assert post(client, "/v1/recommendations", text).status_code == 422

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from catalog.read import Catalog
 from tests.service.bodies import ESTIMATE, changed
 from tests.service.test_health import served
 
@@ -47,6 +48,39 @@ def test_an_estimate_says_every_part_of_the_deployment_that_was_stated(client: T
     assert found["node"] == case["node"]
     assert found["layout"]["tensor_parallel"] == case["layout"]["tensor_parallel"]
     assert found["precision"]["weights"] == case["precision"]["weights"]
+
+
+class TestMachine:
+    def test_a_machine_says_what_it_holds(self, client: TestClient) -> None:
+        """Its device is a fact of the catalog: with or without it the same is asked."""
+        both = changed(PLAIN, "node", "aws-p5en.48xlarge")
+        alone = {field: value for field, value in both.items() if field != "device"}
+        first, second = estimated(client, both, alone)
+        assert first["outcome"] == "estimated"
+        assert second == first
+
+    def test_an_unknown_machine_is_what_is_unknown(self, client: TestClient) -> None:
+        case = changed(PLAIN, "node", "aws-p5en.48xlargest")
+        del case["device"]
+        answer = client.post("/v1/estimates", json={"estimates": [case]})
+        assert answer.status_code == 422
+        (error,) = answer.json()["errors"]
+        assert error["pointer"] == "/estimates/0/node"
+        assert "did you mean 'aws-p5en.48xlarge'" in error["detail"]
+
+    def test_one_of_a_device_without_figures_says_which_figure(self, client: TestClient, catalog: Catalog) -> None:
+        refused = {one.id for one in catalog.devices.values() if one.memory_gib is None}
+        node = min(one.id for one in catalog.nodes.values() if one.device in refused)
+        case = changed(PLAIN, "node", node)
+        del case["device"]
+        (found,) = estimated(client, case)
+        assert (found["outcome"], found["reason"]) == ("unsupported", "figure_missing")
+
+    def test_nothing_at_all_is_told_what_there_is_to_name(self, client: TestClient) -> None:
+        case = {field: value for field, value in PLAIN.items() if field not in ("device", "node")}
+        (error,) = client.post("/v1/estimates", json={"estimates": [case]}).json()["errors"]
+        assert error["pointer"] == "/estimates/0"
+        assert "state device, or node" in error["detail"]
 
 
 class TestDrafting:
@@ -175,6 +209,8 @@ class TestPools:
             ("disaggregated/decode", {"device": "h200-sxm"}),
             ("disaggregated/kv_transfer", {"over": "pigeon"}),
             ("device", "h200-sxm"),
+            ("node", "aws-p5en.48xlarge"),
+            ("partition", "1g.10gb"),
             ("layout", {"tensor_parallel": 2}),
             ("engine", {"speculative": NGRAM}),
         )
@@ -187,7 +223,7 @@ class TestPools:
         body = {k: v for k, v in PLAIN.items() if k != "device"}
         answer = client.post("/v1/estimates", json={"estimates": [body]})
         assert answer.status_code == 422
-        assert "device or disaggregated" in answer.text
+        assert "or disaggregated" in answer.text
 
 
 def test_many_take_no_longer_than_a_request_may(seeded_url: str) -> None:
