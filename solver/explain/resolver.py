@@ -8,7 +8,7 @@ from solver.confirmation.loop import capacities_of, solve_confirmed, with_settle
 from solver.confirmation.watch import Watch
 from solver.errors import NoPlanInTimeError, SolverFailedError
 from solver.fleet import FleetProblem, FleetResult
-from solver.fleet.relaxations import is_unlimited
+from solver.fleet.relaxations import MOST_NODES, is_unlimited
 from solver.planning.assemble import Assembly
 from solver.planning.types import PlanningInput
 
@@ -127,6 +127,8 @@ class Resolver:
                 replace(d, requests_per_s=tuple(min(rate, 1.0) for rate in d.requests_per_s)) for d in problem.demands
             )
             problem = replace(problem, demands=demands)
+        else:
+            problem = placeable(problem)
         cost = replace(assembly, problem=problem)
         return self.best(cost, other_targets=other_targets, gap_fraction=ANY_PLAN_GAP_FRACTION).plan is not None
 
@@ -135,6 +137,14 @@ class Resolver:
     ) -> "FleetResolver":
         """The same for problems that differ from an assembly's in limits, offers and demands only."""
         return FleetResolver(self, assembly, gap_fraction, freer_than)
+
+
+def placeable(problem: FleetProblem) -> FleetProblem:
+    """With as many nodes of offers whose limit was lifted as are worth placing one by one."""
+    offers = tuple(
+        replace(o, max_nodes=MOST_NODES) if o.is_default_most and o.max_nodes is None else o for o in problem.offers
+    )
+    return replace(problem, offers=offers)
 
 
 class FleetResolver:

@@ -85,6 +85,16 @@ def stated_limits(problem: FleetProblem) -> tuple[Limit, ...]:
     return tuple(limit for limit, is_set in present.items() if is_set)
 
 
+def _without_own_number(offer: OfferSlot, problem: FleetProblem, lifted: Collection[Limit]) -> OfferSlot:
+    """An offer whose number is lifted has that of all that state none, as long as this holds."""
+    if offer.max_nodes is None or _nodes_of(offer) not in lifted:
+        return offer
+    if offer.is_default_most or Limit(LimitKind.NODES_UNLESS_STATED) in lifted:
+        return replace(offer, max_nodes=None, is_default_most=True)
+    default = max((one.max_nodes or 0 for one in problem.offers if one.is_default_most), default=None)
+    return replace(offer, max_nodes=default)
+
+
 def _nodes_of(offer: OfferSlot) -> Limit:
     """Which limit says how many nodes of an offer there are: its own, or that of all that state none."""
     return Limit(LimitKind.NODES_UNLESS_STATED if offer.is_default_most else LimitKind.NODES)
@@ -118,7 +128,7 @@ def without_limits(problem: FleetProblem, lifted: Collection[Limit]) -> FleetPro
         fault_tolerance = replace(fault_tolerance, regions=0)
     limits = replace(limits, fault_tolerance=fault_tolerance)
     demands = tuple(_without_own_limits(demand, w, lifted) for w, demand in enumerate(problem.demands))
-    offers = tuple(replace(offer, max_nodes=None) if _nodes_of(offer) in lifted else offer for offer in offers)
+    offers = tuple(_without_own_number(offer, problem, lifted) for offer in offers)
     return replace(problem, offers=offers, demands=demands, limits=limits)
 
 
@@ -153,15 +163,13 @@ def _with_demand(problem: FleetProblem, w: int, demand: Demand) -> FleetProblem:
     return replace(problem, demands=(*problem.demands[:w], demand, *problem.demands[w + 1 :]))
 
 
-def offer_change(problem: FleetProblem, offer: OfferSlot, most: int | None) -> ChangedProblem:
+def offer_change(problem: FleetProblem, offer: OfferSlot, most: int) -> ChangedProblem:
     offers = tuple(replace(o, max_nodes=most) if o.id == offer.id else o for o in problem.offers)
     return ChangedProblem(Limit(LimitKind.NODES, offer.id), offer.max_nodes, most, replace(problem, offers=offers))
 
 
-def default_nodes_change(problem: FleetProblem, most: int | None) -> ChangedProblem | None:
-    """The limit of all offers that state none moved; None where there are none such."""
-    here = [offer.max_nodes for offer in problem.offers if offer.is_default_most]
-    if not here:
-        return None
+def default_nodes_change(problem: FleetProblem, most: int) -> ChangedProblem:
+    """The limit of all offers that state none moved."""
+    now = max((offer.max_nodes or 0 for offer in problem.offers if offer.is_default_most), default=None)
     offers = tuple(replace(o, max_nodes=most) if o.is_default_most else o for o in problem.offers)
-    return ChangedProblem(Limit(LimitKind.NODES_UNLESS_STATED), here[0], most, replace(problem, offers=offers))
+    return ChangedProblem(Limit(LimitKind.NODES_UNLESS_STATED), now, most, replace(problem, offers=offers))

@@ -19,6 +19,9 @@ from solver.fleet.problem import FleetProblem, OfferSlot
 from solver.fleet.solve import Solve, solve_fleet
 from solver.limit import Limit, LimitKind
 
+MOST_NODES = 20_000
+"""Of an offer, that are worth saying would do. Nodes are placed one by one: thirty million of them took 14 GiB and minutes."""
+
 
 @dataclass(frozen=True, slots=True)
 class RelaxedLimit:
@@ -134,37 +137,39 @@ def _first_with_plan(changes: Iterable[ChangedProblem], solve: Solve) -> Relaxed
 
 
 def _fewest_more_nodes(problem: FleetProblem, offer: OfferSlot, solve: Solve) -> RelaxedLimit | None:
-    return _fewest(lambda most: offer_change(problem, offer, most), (offer.id,), solve)
+    if offer.max_nodes is None:
+        return None
+    return _fewest(lambda most: offer_change(problem, offer, most), offer.max_nodes, (offer.id,), solve)
 
 
 def _fewest_nodes_of_each(problem: FleetProblem, solve: Solve) -> RelaxedLimit | None:
     """The fewest nodes of every offer that states no number, all alike, with which there is a plan."""
-    ids = tuple(offer.id for offer in problem.offers if offer.is_default_most)
-    return _fewest(lambda most: default_nodes_change(problem, most), ids, solve)
+    alike = {offer.id: offer.max_nodes for offer in problem.offers if offer.is_default_most}
+    now = next(iter(alike.values()), None)
+    if now is None:
+        return None
+    return _fewest(lambda most: default_nodes_change(problem, most), now, tuple(alike), solve)
 
 
 def _fewest(
-    change: Callable[[int | None], ChangedProblem | None], offer_ids: Sequence[str], solve: Solve
+    change: Callable[[int], ChangedProblem], now: int, offer_ids: Sequence[str], solve: Solve
 ) -> RelaxedLimit | None:
-    """The least count of these offers' nodes that admits a plan, between none and what the cheapest without a limit takes."""
-    unlimited = change(None)
-    if unlimited is None or unlimited.relaxing_from is None:
+    """The least count of these offers' nodes that admits a plan, between ``now``, which does not, and what the cheapest takes where
+    they are many; None where MOST_NODES do not."""
+    if now >= MOST_NODES:
         return None
-    result = solve(replace(unlimited.problem, objective="cost"))
+    result = solve(replace(change(MOST_NODES).problem, objective="cost"))
     if result.plan is None:
         return None
     taken = result.plan.nodes_by_offer()
-    low = int(unlimited.relaxing_from)
-    high = max(low + 1, *(taken.get(name, 0) for name in offer_ids))
+    low, high = now, max(now + 1, *(taken.get(name, 0) for name in offer_ids))
     while high - low > 1:
         middle = (low + high) // 2
-        changed = change(middle)
-        if changed is not None and has_plan(changed.problem, solve):
+        if has_plan(change(middle).problem, solve):
             high = middle
         else:
             low = middle
-    least = change(high)
-    return None if least is None else _first_with_plan([least], solve)
+    return _first_with_plan([change(high)], solve)
 
 
 def _halvings(count: int) -> list[int]:

@@ -1,5 +1,6 @@
 """How many nodes of an offer a plan may take: what the request says of one offer, or of all that state no number."""
 
+import time
 from typing import Any
 
 from fastapi.testclient import TestClient
@@ -23,6 +24,20 @@ def test_what_conflicts_and_would_help_is_named_as_it_was_stated(client: TestCli
     enough = int(wider["relaxing_to"])
     for most, outcome in ((enough, "optimal"), (enough - 1, "infeasible")):
         assert answered(client, VAST | {"limits": CROWDED | {"max_nodes_per_offer": most}})["outcome"] == outcome
+
+
+def test_a_demand_that_nobody_has_machines_for_is_answered_in_its_time(client: TestClient) -> None:
+    """A billion requests a second took a minute and a half of processor time at a limit of ten seconds."""
+    vast = changed(BODY, "workloads/0/traffic/requests_per_s", 1e9) | {"time_limit_s": 10}
+    for limits in (
+        {},
+        {"max_usd_per_hour": "100"},
+        {"quotas": [{"name": "q", "max_devices": 8, "regions": ["us-east-1"]}]},
+    ):
+        began_s = time.process_time()
+        refused = answered(client, vast | {"limits": {"devices": ["h100-sxm"]} | limits})
+        assert time.process_time() - began_s < 20.0
+        assert [one["limits"] for one in refused["conflicts"]] == [["limits.max_nodes_per_offer"]]
 
 
 def test_what_is_said_of_one_offer_holds_beside_what_is_said_of_all(client: TestClient) -> None:

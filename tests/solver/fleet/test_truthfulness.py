@@ -11,6 +11,7 @@ from solver.fleet import (
     Deployment,
     DeploymentTable,
     FleetProblem,
+    FleetResult,
     Limits,
     OfferSlot,
     SolveOptions,
@@ -120,13 +121,35 @@ def test_nodes_of_offers_that_state_none_are_a_limit_of_their_own() -> None:
     few = (offer("a", 8, 2.0, 1), replace(offer("b", 1, 1.3, 2), is_default_most=True))
     case = replace(problem(), offers=few)  # one node of a serves 2 requests/s, one of b half of one
     named = conflicts(stated_limits(case), lambda lifted: has_plan(without_limits(case, lifted)))
-    assert named == (Limit(LimitKind.NODES), Limit(LimitKind.NODES_UNLESS_STATED))
-    own = without_limits(case, [Limit(LimitKind.NODES)])
-    assert [o.max_nodes for o in own.offers] == [None, 2]
+    assert named == (Limit(LimitKind.NODES_UNLESS_STATED),)
     (change,) = [r.change for r in relaxations(case) if r.change.limit == Limit(LimitKind.NODES_UNLESS_STATED)]
     assert (change.relaxing_from, change.relaxing_to) == (2, 12)
     assert has_plan(change.problem)
     assert not has_plan(replace(case, offers=(few[0], replace(few[1], max_nodes=11))))
+
+
+def test_no_relaxation_places_nodes_by_the_million() -> None:
+    """A demand that fifty million nodes would serve: they were placed one by one, in 14 GiB and minutes, to say how many."""
+    few = (offer("a", 8, 2.0, 1), replace(offer("b", 1, 1.3, 2), is_default_most=True))
+    case = replace(problem(1e8), offers=few)
+    asked: list[FleetProblem] = []
+
+    def solve(one: FleetProblem) -> FleetResult:
+        asked.append(one)
+        assert all(slot.max_nodes is not None for slot in one.offers)
+        return solve_fleet(one)
+
+    assert relaxations(case, solve, ("a",)) == []
+    assert len(asked) == 2
+
+
+def test_an_offer_whose_own_number_is_lifted_has_that_of_all_others() -> None:
+    few = (offer("a", 8, 2.0, 1), replace(offer("b", 1, 1.3, 2), is_default_most=True))
+    case = replace(problem(), offers=few)
+    own, every = Limit(LimitKind.NODES), Limit(LimitKind.NODES_UNLESS_STATED)
+    assert [o.max_nodes for o in without_limits(case, [own]).offers] == [2, 2]
+    assert [o.max_nodes for o in without_limits(case, [every]).offers] == [1, None]
+    assert [o.max_nodes for o in without_limits(case, [own, every]).offers] == [None, None]
 
 
 def test_alternatives_and_binding_limits_are_re_solved() -> None:
