@@ -45,6 +45,10 @@ PATTERN_WORDS = {
     PART_PATTERN: "letters, digits, dots, hyphens and underscores only, a letter or digit first",
 }
 """What names may be made of, said without their pattern."""
+OBJECT_WORDS, LIST_WORDS = "this must be an object, {…}", "this must be a list, […]"
+SHAPE_WORDS = dict.fromkeys(("model_type", "model_attributes_type", "dict_type", "mapping_type"), OBJECT_WORDS)
+SHAPE_WORDS |= dict.fromkeys(("tuple_type", "list_type"), LIST_WORDS)
+"""What JSON calls that for which the validator has names of its own language."""
 READ_ONLY = re.compile(r"readonly database|read-only|unable to open database|disk i/o error", re.I)
 FULL = re.compile(r"disk is full|no space left|could not extend file", re.I)
 
@@ -188,6 +192,8 @@ def _message(error: Any) -> str:
         return f"say which form this has: {error.get('ctx', {}).get('discriminator', 'its kind')} is required"
     if kind == "string_pattern_mismatch" and (words := PATTERN_WORDS.get(error.get("ctx", {}).get("pattern", ""))):
         return f"{str(error.get('input'))[:80]!r}: {words}"
+    if kind in SHAPE_WORDS:
+        return SHAPE_WORDS[kind]
     message = str(error["msg"]).removeprefix("Value error, ")
     given = error.get("input")
     expected = error.get("ctx", {}).get("expected", error.get("ctx", {}).get("expected_tags"))

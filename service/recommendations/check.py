@@ -9,7 +9,7 @@ from service.recommendations.from_rows import lengths_from_wire, stated_lengths,
 from service.recommendations.images import image_tokens
 from service.recommendations.limits import allowed_offers, places
 from service.recommendations.published import mistakes_by_the_token
-from service.wire.recommendations import LimitsIn, RecommendationIn
+from service.wire.recommendations import LimitsIn, RecommendationIn, WorkloadIn
 from service.wire.resilience import PlacesIn
 from service.wire.traffic import ANSWERS_FOLLOW_HIDDEN_TOKENS
 from solver.deployment.context import beyond
@@ -134,12 +134,8 @@ def check_traffic(asked: RecommendationIn, shapes: dict[str, LlmShape]) -> tuple
         if workload.targets.ttfat_ms and not any(one.shape.thinking_tokens for one in workload.streams):
             pointer = f"/workloads/{position}/targets/ttfat_ms"
             errors.append(FieldError(ANSWERS_FOLLOW_HIDDEN_TOKENS, pointer=pointer))
+        errors.extend(impossible_lengths(workload, position))
         for stream in workload.streams:
-            for field, lengths in stated_lengths(stream.shape):
-                try:
-                    lengths_from_wire(lengths)
-                except InvalidInputError as bad:
-                    errors.append(FieldError(str(bad), pointer=f"/workloads/{position}/{stream.place}/{field}"))
             try:
                 image_tokens(stream.shape, shapes[workload.llm])
             except SolverError as bad:
@@ -154,6 +150,18 @@ def check_traffic(asked: RecommendationIn, shapes: dict[str, LlmShape]) -> tuple
     if errors:
         raise InvalidFieldsError(errors)
     return tuple(traffic)
+
+
+def impossible_lengths(workload: WorkloadIn, position: int) -> list[FieldError]:
+    """Lengths that no distribution has, such as a 95th percentile below half the mean."""
+    errors: list[FieldError] = []
+    for stream in workload.streams:
+        for field, lengths in stated_lengths(stream.shape):
+            try:
+                lengths_from_wire(lengths)
+            except InvalidInputError as bad:
+                errors.append(FieldError(str(bad), pointer=f"/workloads/{position}/{stream.place}/{field}"))
+    return errors
 
 
 def unknown_in_limits(

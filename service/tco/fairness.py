@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from service.problems import FieldError, InvalidFieldsError
 from service.recommendations.catalog_snapshot import CatalogSnapshot
+from service.recommendations.check import impossible_lengths
 from service.recommendations.from_rows import traffic_from_wire
 from service.recommendations.plan import PlanningInputs
 from service.recommendations.tables import RecommendationTable
@@ -61,10 +62,11 @@ def _unusable(plan: StoredPlan) -> str | None:
 
 
 def agreed_workloads(asked: ComparisonIn, plans: Mapping[str, StoredPlan]) -> Sequence[WorkloadIn]:
-    """The one list of workloads that every alternative is about. Raises InvalidFieldsError where two differ."""
+    """The one list of workloads that every alternative is about. Raises InvalidFieldsError where two differ, or no lengths are
+    as one states."""
     agreed: Sequence[WorkloadIn] | None = asked.workloads
     origin = "workloads"
-    errors: list[FieldError] = []
+    errors = [one for n, workload in enumerate(asked.workloads or ()) for one in impossible_lengths(workload, n)]
     for position, alternative in enumerate(asked.alternatives):
         if alternative.recommendation is None:
             continue
@@ -143,7 +145,7 @@ def fleet_planning(
             )
         offers.append(
             Offer(
-                id=f"{FLEET_PROVIDER}:{number}:own:on_demand",
+                id=_offer_id(number),
                 node=node,
                 provider=FLEET_PROVIDER,
                 region="own",
@@ -165,6 +167,10 @@ def fleet_planning(
     return replace(inputs, request=request, snapshot=own)
 
 
+def _offer_id(number: int) -> str:
+    return f"{FLEET_PROVIDER}:{number}:own:on_demand"
+
+
 def _why(snapshot: CatalogSnapshot) -> str:
     figures = sorted(set(snapshot.refused.values()))
     return f"its device lacks a figure (one of {', '.join(figures)})" if figures else "its device lacks a figure"
@@ -183,13 +189,26 @@ def check_fleet(
 
 def _reason(result: ResultOut) -> str:
     """The planner's reason: what contradicts, and the smallest changes that would do."""
-    because = [f"{conflict.detail} ({', '.join(conflict.limits)})" for conflict in result.conflicts]
+    because = [f"{conflict.detail} ({', '.join(map(_as_stated, conflict.limits))})" for conflict in result.conflicts]
     enough = [
-        f"{change.limit} of {_shown(change.relaxing_to)} would do"
+        f"{_as_stated(change.limit)} of {_shown(change.relaxing_to)} would do"
         for change in result.relaxations
         if change.relaxing_to is not None
     ]
     return "; ".join([*because, *enough]) or "no layout meets the targets"
+
+
+def _as_stated(limit: str) -> str:
+    """A limit of the plan by the field of the alternative that states it.
+
+    >>> [_as_stated(one) for one in ("limits.offers.max_nodes", f"limits.offers.{_offer_id(2)}.max_nodes", "traffic.requests_per_s")]
+    ['fleet.count', 'fleet.2.count', 'traffic.requests_per_s']
+    """
+    of_offers, count = "limits.offers.", "max_nodes"
+    if not limit.startswith(of_offers):
+        return limit
+    named = limit.removeprefix(of_offers).removesuffix(count).removesuffix(".")
+    return f"fleet.{named.split(':')[1]}.count" if named else "fleet.count"
 
 
 def _shown(value: float | str) -> str:

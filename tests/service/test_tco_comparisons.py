@@ -208,6 +208,14 @@ class TestFairness:
         detail = _refused(client, body, "/alternatives/1/fleet")
         assert detail.startswith("'small' cannot serve the workload: ")
         assert "traffic.requests_per_s of" in detail
+        assert "fleet.0.count of" in detail
+        assert "limits." not in detail
+
+    def test_lengths_that_cannot_be_are_pointed_at(self, client: TestClient) -> None:
+        path = "workloads/0/traffic/prompt_tokens"
+        workloads = changed(RECOMMENDATION, path, {"mean": 100, "p95": 9000})["workloads"]
+        detail = _refused(client, only("API", workloads=workloads), f"/{path}")
+        assert "no lognormal" in detail
 
     def test_a_recommendation_of_the_planner_is_compared(self, client: TestClient) -> None:
         limits = {"providers": ["aws"], "devices": ["h100-sxm"], "regions": ["us-east-1"]}
