@@ -6,6 +6,7 @@ from decimal import Decimal
 from service.tco.defaults import Default
 from service.tco.notes import service_notes
 from service.tco.prepare import PreparedComparison
+from service.tco.prices import AT_RATIO
 from service.tco.refusals import where_stated
 from service.tco.resolve import Resolved
 from service.tco.summary import MEASURE, summary_of, why_not
@@ -73,8 +74,9 @@ def present_result(
         for cost, own, notes in zip(comparison.alternatives, resolved, service, strict=True)
     ]
     demand = shared.scenario.demand
+    at_ratio = {cost.name for cost in costs if any(part.rent_basis == AT_RATIO for part in cost.parts)}
     return ComparisonResultOut(
-        summary=summary_of(comparison, asked.horizon_months),
+        summary=summary_of(comparison, asked.horizon_months, at_ratio),
         warnings=prepared.warnings,
         demand=DemandOut(
             requests_per_s=demand.requests_per_s,

@@ -13,6 +13,8 @@ TERM_MONTHS: Mapping[str, int] = {
 }  # fmt: skip
 """Commitments by their names; every other acquisition is by the hour."""
 ON_DEMAND = "on_demand"
+AT_RATIO = "ratio"
+"""Basis of a price that no seller states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class PriceBook:
             return None
         hour = float(base)
         scaled = Figure(hour * ratio.figure.low, hour * ratio.figure.typical, hour * ratio.figure.high)
-        return PricedFigure(scaled, under(offer, ON_DEMAND), "ratio", ratio)
+        return PricedFigure(scaled, under(offer, ON_DEMAND), AT_RATIO, ratio)
 
 
 def under(offer: str, acquisition: str) -> str:

@@ -1,6 +1,6 @@
-"""A comparison in three sentences: what it costs, when the choice pays, how sure that is."""
+"""A comparison in three sentences: what it costs, when the choice pays, how sure that is; and a fourth where nobody states a price."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from solver.tco.compare import CostComparison, Doubt
 from solver.tco.money import MICRO_PER_USD
@@ -11,8 +11,8 @@ MEASURE = "net present value over the horizon, every input at its typical value"
 TREND = "_change_fraction_per_year"
 
 
-def summary_of(comparison: CostComparison, horizon_months: int) -> str:
-    """Three sentences, or two where there is nothing to compare with."""
+def summary_of(comparison: CostComparison, horizon_months: int, at_ratio: Collection[str] = ()) -> str:
+    """Three sentences, or two where there is nothing to compare with. at_ratio: alternatives at a price that no seller states."""
     found = comparison.verdict
     costs = {cost.name: cost for cost in comparison.alternatives}
     first = costs[found.name]
@@ -31,6 +31,12 @@ def summary_of(comparison: CostComparison, horizon_months: int) -> str:
         )
         sentences.append(_break_even(comparison))
     sentences.append(_sure(comparison))
+    unstated = [name for name in (found.name, found.runner_up) if name in at_ratio]
+    if unstated:
+        sentences.append(
+            f"No seller states the price of {' and '.join(unstated)}: a ratio to the price on demand stands in, so ask for a "
+            "quote first."
+        )
     return " ".join(sentences)
 
 

@@ -64,6 +64,23 @@ class TestCheapest:
         assert answer["cheapest"]["name"] in answer["summary"]
         assert answer["cheapest"]["runner_up"] in answer["summary"]
 
+    def test_a_price_that_no_seller_states_is_said_in_the_headline(self, client: TestClient, app: FastAPI) -> None:
+        """A commitment at a ratio to the price on demand was called the cheapest way, and only a note said that nobody sells it."""
+        offers = client.get(
+            "/v1/offers", params={"provider": "nebius", "commitment": "on_demand", "device": "b200-sxm"}
+        )
+        offer = next(one for one in offers.json()["items"] if one["devices"] == 8)
+        line = PLAN_LINE | {"node": offer["node"], "offer": offer["id"], "usd_per_hour": offer["price"]["usd_per_hour"]}
+        store_recommendation(app.state.database, "rec_nebius", RESULT | {"plan": [line]})
+        ways = [
+            {"name": way, "recommendation": "rec_nebius", "acquisition": way} for way in ("on_demand", "reserved_3y")
+        ]
+        answer = made(client, {"horizon_months": 36, "utilisation_fraction": 0.6, "alternatives": ways})
+        assert answer["cheapest"]["name"] == "reserved_3y"
+        assert answer["alternatives"][1]["parts"][0]["rent_basis"] == "ratio"
+        assert "No seller states the price of reserved_3y" in answer["summary"]
+        assert "No seller" not in made(client, COMPARISON)["summary"]
+
 
 def doubtful(usd_at_low: float, usd_at_high: float, name: str = "rent_change_fraction_per_year") -> CostComparison:
     """Two alternatives of which one is cheapest in every draw, and one input that moves its lead."""
