@@ -29,6 +29,7 @@ from service.training.predict import REFUSED_FIELDS, stated_degrees
 from service.training.present import present_stored
 from service.training.present_plan import present_plan
 from service.training.recommend import LONGEST_DAYS, SECONDS_PER_DAY, limits_of, plan_training
+from service.training.said import tokens_of
 from service.training.serving import Serving, read_serving
 from service.training.tables import TrainingPlanTable
 from service.wire.recommendations import InputsOut
@@ -157,12 +158,20 @@ def _wrong_limits(asked: TrainingRecommendationIn, snapshot: CatalogSnapshot) ->
 
 
 def _wrong_job(position: int, job: TrainingJobIn, shape: LlmShape) -> list[FieldError]:
-    """What its model does not take on any device."""
+    """What its model does not take on any device, and a batch that holds more than there is to train on."""
     stated = stated_degrees(job.layout, job.micro_batch_sequences)
     try:
         check_model_takes(training_model(), shape, job.sequence_tokens, stated)
     except UnsupportedError as error:
         return [FieldError(str(error), pointer=f"/jobs/{position}/{REFUSED_FIELDS.get(error.reason, 'layout')}")]
+    sequence, batch = job.sequence_tokens, job.global_batch_sequences
+    if sequence and batch and batch * sequence > tokens_of(job):
+        most = int(tokens_of(job) // sequence)
+        said = (
+            f"a step of {batch} sequences of {sequence} tokens holds more than the {tokens_of(job):g} tokens of the job, which are "
+            f"{most} sequences"
+        )
+        return [FieldError(said, pointer=f"/jobs/{position}/global_batch_sequences")]
     return []
 
 

@@ -284,10 +284,11 @@ def _computed(
         raise UnsupportedError("interrupted", f"{devices} × {device.id} are interrupted before they get anywhere")
     own = own_runs(runs, job, device, model, trained)
     factor, spread = anchored(job, shape, device, model, trained, [run.anchor for run in own])
-    working_s = tokens * float(found.seconds[found.best])
+    step_tokens = float(alone.tokens_per_step[0])
+    working_s = max(tokens, step_tokens) * float(found.seconds[found.best])  # no run ends before its first step does
     if trained.run.reference == "precomputed":
         working_s += tokens_once(job) * float(reference_pass_s(alone, trained.constants)[0])
-    seconds = working_s / float(alone.tokens_per_step[0]) / goodput / factor
+    seconds = working_s / step_tokens / goodput / factor
     if seconds > most_s:
         raise late
     pause_s = reliability.checkpoint_s + reliability.restart_s
@@ -298,7 +299,7 @@ def job_usd(offer: Offer, nodes: int, seconds: float, term: PaidTerm | None) -> 
     """Whole hours of every node; of one that is booked ahead whole days, of one that is committed to or bought its term."""
     if term is not None:
         return nodes * term.usd
-    hours = math.ceil(seconds / SECONDS_PER_HOUR - 1e-9)
+    hours = max(1, math.ceil(seconds / SECONDS_PER_HOUR - 1e-9))
     if offer.commitment == BOOKED:
         hours = math.ceil(hours / HOURS_OF_DAY) * HOURS_OF_DAY
     return hours * nodes * offer.usd_per_hour

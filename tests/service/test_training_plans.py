@@ -37,6 +37,18 @@ def test_a_job_in_time_and_budget_is_planned_with_its_proof(client: TestClient, 
     assert sum(point["duration_days"] * 24 < 1 for point in front["points"]) <= 1, "hours are paid whole"
 
 
+def test_no_run_is_shorter_than_its_first_step_or_paid_for_less_than_an_hour(client: TestClient) -> None:
+    """A single token was trained on 1,024 of the largest nodes, for nothing."""
+    found = planned(client, TUNE | {"tokens": 1, "max_devices": 4096}, devices=None)
+    (line,) = found["plan"]
+    assert float(line["usd"]) >= float(line["usd_per_node_hour"]) * line["nodes"] > 0
+    tokens = line["global_batch_sequences"] * line["sequence_tokens"]
+    rate = line["tokens_per_s_per_device"]["expected"] * line["devices"]
+    assert line["duration_days"]["expected"] * 86_400 >= tokens / rate * 0.999
+    whole = planned(client, TUNE | {"global_batch_sequences": 12_207})  # as many as there are: one step
+    assert whole["outcome"] == "optimal"
+
+
 def test_what_cannot_be_done_says_what_would_do(client: TestClient) -> None:
     found = planned(client, TUNE | {"max_usd": "0.01"})
     assert found["outcome"] == "infeasible"
@@ -56,6 +68,7 @@ def test_what_cannot_be_done_says_what_would_do(client: TestClient) -> None:
         ({"samples": 10}, {}, "/jobs/0"),
         ({}, {"commitments": ["spot"]}, "/limits"),
         ({"sequence_tokens": 9_000_000}, {}, "/jobs/0/sequence_tokens"),
+        ({"global_batch_sequences": 12_208}, {}, "/jobs/0/global_batch_sequences"),
         ({"layout": {"tensor_parallel": 64}}, {}, "/jobs/0/layout/tensor_parallel"),
         ({"layout": {"pipeline_parallel": 64}}, {}, "/jobs/0/layout/pipeline_parallel"),
         ({"layout": {"expert_parallel": 8}}, {}, "/jobs/0/layout/expert_parallel"),
