@@ -14,6 +14,11 @@ FIRST_PORT = 8080
 CLASS_HEADER = "x-traffic-class"
 PER_REQUEST_PER_S = 1000
 """Weights are whole numbers: thousandths of a request a second."""
+MOST_UINT32 = 2**32 - 1
+"""Of Envoy's counters and of the weights of a route together."""
+UNBROKEN = {"max_connections": MOST_UINT32, "max_pending_requests": MOST_UINT32, "max_requests": MOST_UINT32}
+"""Without these Envoy answers 503 to what comes while 1,024 requests are with a kind of replica (config.cluster.v3.CircuitBreakers).
+Requests wait at the engines, as they do in the plan's simulation."""
 ROUTER = "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"
 MANAGER = "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
 
@@ -109,7 +114,9 @@ def _listener(kinds: list[ReplicaKind], port: int, hashed: frozenset[str]) -> di
 
 
 def _route(weights: list[tuple[ReplicaKind, float]], headers: list[dict[str, Any]]) -> dict[str, Any]:
-    clusters = [{"name": kind.name, "weight": max(1, round(weight * PER_REQUEST_PER_S))} for kind, weight in weights]
+    most = (MOST_UINT32 - len(weights)) / sum(weight for _, weight in weights)
+    each = min(PER_REQUEST_PER_S, most)
+    clusters = [{"name": kind.name, "weight": max(1, round(weight * each))} for kind, weight in weights]
     match: dict[str, Any] = {"prefix": "/"} | ({"headers": headers} if headers else {})
     return {"match": match, "route": {"weighted_clusters": {"clusters": clusters}, "timeout": "0s"}}
 
@@ -132,6 +139,7 @@ def _cluster(kind: ReplicaKind, *, is_hashed: bool) -> dict[str, Any]:
         "type": "STRICT_DNS",
         "connect_timeout": "5s",
         "lb_policy": "RING_HASH" if is_hashed else "LEAST_REQUEST",
+        "circuit_breakers": {"thresholds": [dict(UNBROKEN)]},
         "load_assignment": {
             "cluster_name": kind.name,
             "endpoints": [{"lb_endpoints": [{"endpoint": {"address": address}}]}],

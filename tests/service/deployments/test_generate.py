@@ -370,6 +370,21 @@ class TestWhatFilesSay:
             {"name": "chat-2", "weight": 10_000},
         ]
 
+    def test_routers_refuse_nothing_themselves(self) -> None:
+        """Envoy's own limit is 1,024 requests with a kind of replica at a time, of which two replicas here seat as many."""
+        kinds = [line("chat", AWS, serves_requests_per_s=9e6), line("chat", OWN, serves_requests_per_s=3e6)]
+        files = {one.path: one.content for one in generate(plan([workload("chat")], kinds), "router", None).files}
+        resources = yaml.safe_load(files["envoy.yaml"])["static_resources"]
+        for cluster in resources["clusters"]:
+            (threshold,) = cluster["circuit_breakers"]["thresholds"]
+            assert set(threshold) == {"max_connections", "max_pending_requests", "max_requests"}
+            assert min(threshold.values()) == 2**32 - 1
+        manager = resources["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
+        (route,) = manager["route_config"]["virtual_hosts"][0]["routes"]
+        weights = [one["weight"] for one in route["route"]["weighted_clusters"]["clusters"]]
+        assert sum(weights) < 2**32
+        assert weights[0] / weights[1] == pytest.approx(3.0, rel=1e-6)
+
     def test_the_driver_takes_its_own_command(self) -> None:
         (file,) = generate(shapes()["one device"], "benchmark", None).files
         *words, others = command_of(file.content)
