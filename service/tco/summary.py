@@ -31,7 +31,7 @@ def summary_of(comparison: CostComparison, horizon_months: int, at_ratio: Collec
         )
         sentences.append(_break_even(comparison))
     sentences.append(_sure(comparison))
-    unstated = [name for name in (found.name, found.runner_up) if name in at_ratio]
+    unstated = [name for name in (found.name, found.runner_up or "") if name in at_ratio]
     if unstated:
         sentences.append(
             f"No seller states the price of {' and '.join(unstated)}: a ratio to the price on demand stands in, so ask for a "

@@ -259,5 +259,5 @@ def _even(problem: HorizonProblem, chosen: Sequence[int], t: int) -> IntArray:
     replicas = np.zeros(len(problem.deployments), dtype=np.int64)
     for d in chosen:
         one = problem.deployments[d]
-        replicas[d] = math.ceil(float(problem.demand[t, one.workload]) / one.requests_per_s - 1e-9)
+        replicas[d] = one.replicas_for(float(problem.demand[t, one.workload]))
     return replicas

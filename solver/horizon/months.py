@@ -12,7 +12,7 @@ from solver.horizon.highs import Programme, solve_programme
 from solver.horizon.linked import LinkedModel
 from solver.horizon.master import Box
 from solver.horizon.period import PeriodChoice, PeriodModel
-from solver.horizon.problem import FloatArray, HorizonProblem, IntArray
+from solver.horizon.problem import ROUNDING_FRACTION, FloatArray, HorizonProblem, IntArray
 from solver.horizon.repair import repaired
 from solver.units import SECONDS_PER_HOUR
 
@@ -238,11 +238,10 @@ class Steps:
                 0 if problem.deployments[d].workload in self.stepped else n for d, n in enumerate(base[t].replicas)
             ]
             for w, (first, then, most) in steps.items():
-                left = float(problem.demand[t, w])
-                rate = problem.deployments[first].requests_per_s
-                count = min(most, math.ceil(left / rate - 1e-9))
+                asked, one = float(problem.demand[t, w]), problem.deployments[first]
+                count = min(most, one.replicas_for(asked))
                 replicas[first] += count
-                if (left := left - count * rate) > 1e-9:
-                    replicas[then] += math.ceil(left / problem.deployments[then].requests_per_s - 1e-9)
+                if (left := asked - count * one.requests_per_s) > ROUNDING_FRACTION * asked:
+                    replicas[then] += problem.deployments[then].replicas_for(left)
             made[t] = replace(base[t], replicas=tuple(replicas))
         return made

@@ -23,6 +23,9 @@ from solver.units import SECONDS_PER_HOUR
 
 TOLERANCE = 1e-6
 """Relative shortfall of a rounded choice that is the solver's feasibility tolerance; as in ``solver.fleet``."""
+LEAST_SHARE = 1e-5
+"""Of its peak, that a workload asks for where it asks for anything: what is below its tolerance the solver takes for nothing. One
+replica serves as much, so that no plan is lost."""
 
 PROVE: Mapping[str, float | bool | int] = {
     **OPTIONS,
@@ -138,11 +141,15 @@ class PeriodModel:
             upper.append(high)
             return len(rows) - 1
 
+        self.scale = [peak if peak > 0 else 1.0 for peak in self.peak]
         served: list[dict[int, float]] = [{} for _ in problem.workloads]
         for d, deployment in enumerate(problem.deployments):
             served[deployment.workload][self.replica[d]] = deployment.requests_per_s
+        self.least_share = [
+            min([LEAST_SHARE, *(rate / scale for rate in terms.values())])
+            for terms, scale in zip(served, self.scale, strict=True)
+        ]
         batch_workloads = {work.workload for work in problem.batch}
-        self.scale = [peak if peak > 0 else 1.0 for peak in self.peak]
         self.demand_row = {
             w: add({v: rate / self.scale[w] for v, rate in terms.items()}, 0.0, math.inf)
             for w, terms in enumerate(served)
@@ -193,7 +200,8 @@ class PeriodModel:
         """(row lower bounds, column upper bounds) of period ``t`` with so many committed nodes of each type."""
         lower = self.row_lower.copy()
         for w, row in self.demand_row.items():
-            lower[row] = self.demand[t, w] / self.scale[w]
+            share = self.demand[t, w] / self.scale[w]
+            lower[row] = max(share, self.least_share[w]) if share > 0.0 else 0.0
         upper = self.upper.copy()
         for node_type, column in self.used.items():
             upper[column] = min(upper[column], committed_most[node_type])

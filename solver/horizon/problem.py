@@ -20,6 +20,8 @@ from solver.units import HOURS_PER_MONTH
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+ROUNDING_FRACTION = 1e-9
+"""Of a demand: what sums of capacities are off by."""
 MOST_NODES = 100_000
 """Of one type in one period; a limit for the solver's integers, beyond any fleet."""
 
@@ -49,6 +51,15 @@ class HorizonDeployment:
     requests_per_s: float
     key: int
     sources: frozenset[str] | None = None
+
+    def replicas_for(self, requests_per_s: float) -> int:
+        """The fewest that serve so much, but for rounding: ⌈λ (1 − ε) / μ⌉, so that any demand at all has one.
+
+        >>> one = HorizonDeployment(0, 0, 1, 3.0, 0)
+        >>> one.replicas_for(0.0), one.replicas_for(1e-12), one.replicas_for(6.0 * (1 + 1e-12)), one.replicas_for(6.1)
+        (0, 1, 2, 3)
+        """
+        return math.ceil(requests_per_s * (1.0 - ROUNDING_FRACTION) / self.requests_per_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -331,12 +331,12 @@ def _most_batch(
 ) -> float:
     """The most of the batch workload's rate beside the others' demand; negative where that is not served."""
     if d == len(problem.deployments):
-        return done if all(rate <= 1e-9 for rate in wanted) else -1.0
+        return done if all(rate <= 1e-12 for rate in wanted) else -1.0
     one = problem.deployments[d]
     batch = one.workload == problem.batch[0].workload
     most = room[one.node_type] // one.devices_per_replica
     if not batch:
-        most = min(most, math.ceil(max(0.0, wanted[one.workload]) / one.requests_per_s - 1e-9))
+        most = min(most, math.ceil(max(0.0, wanted[one.workload]) * (1.0 - 1e-9) / one.requests_per_s))
     best = -1.0
     for count in range(most, -1, -1):
         left = tuple(r - count * one.devices_per_replica * (k == one.node_type) for k, r in enumerate(room))
@@ -383,12 +383,12 @@ def _of_type(problem: HorizonProblem, k: int, committed: int) -> list[tuple[floa
 
 def _serves(problem: HorizonProblem, d: int, room: list[int], wanted: list[float]) -> bool:
     """Can devices by type serve the rates? Sizes are powers of two up to a node's, so that devices decide."""
-    if all(rate <= 1e-9 for rate in wanted):
+    if all(rate <= 1e-12 for rate in wanted):
         return True
     if d == len(problem.deployments):
         return False
     one = problem.deployments[d]
-    useful = math.ceil(max(0.0, wanted[one.workload]) / one.requests_per_s - 1e-9)
+    useful = math.ceil(max(0.0, wanted[one.workload]) * (1.0 - 1e-9) / one.requests_per_s)
     for count in range(min(room[one.node_type] // one.devices_per_replica, useful), -1, -1):
         left, rest = list(room), list(wanted)
         left[one.node_type] -= count * one.devices_per_replica

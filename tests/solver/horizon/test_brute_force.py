@@ -25,14 +25,23 @@ from tests.solver.horizon.instances import (
 BATCH_INSTANCES = 15
 
 
+def quiet(seed: int) -> HorizonProblem:
+    """With a period in which next to nothing is asked for, far below what a solver tells from nothing: a replica must run all the same."""
+    problem = tiny(seed)
+    first, *others = problem.periods
+    hushed = replace(first, requests_per_s=tuple(rate * 3e-8 for rate in first.requests_per_s))
+    return replace(problem, periods=(hushed, *others))
+
+
 @pytest.mark.parametrize(
     ("make", "best_of", "shows"),
     [
         (tiny, cheapest, commits),
+        (quiet, cheapest, commits),
         (tiny_owned, cheapest, buys),
         (tiny_spanning, cheapest, spans),
     ],
-    ids=["reserved", "owned and discounted", "over several nodes"],
+    ids=["reserved", "with a quiet period", "owned and discounted", "over several nodes"],
 )
 def test_equals_enumeration(
     make: Callable[[int], HorizonProblem],
