@@ -165,6 +165,33 @@ class TestAboutAPlan:
         expect(rows.filter(has_text="API")).to_have_count(1)
         expect(rows.filter(has_text="Rent on demand")).to_have_count(1)
 
+    def test_a_price_that_no_seller_states_is_said_beside_the_choice(self, page: Page, server: ServerProcess) -> None:
+        body = deepcopy(REQUEST) | {"limits": {"devices": ["b200-sxm"], "providers": ["nebius"]}, "alternatives": 0}
+        made = httpx.post(f"{server.address}/v1/recommendations", json=body, timeout=120).json()
+        page.goto(f"/#/plan/{made['id']}/cost")
+        expect(page.locator(".rent")).to_contain_text("Commit for 3 years", timeout=PATIENCE_MS)
+        expect(page.get_by_text("No seller states the price of Commit for 3 years")).to_be_visible()
+
+    def test_a_name_neither_widens_the_page_nor_turns_a_line_round(self, page: Page, server: ServerProcess) -> None:
+        """Names are whatever was sent: 120 letters without a gap, a mark that writes the rest from right to left."""
+        for name in ("A" * 120, "chat \u202e"):
+            body = deepcopy(REQUEST) | {"limits": {"devices": ["h100-sxm"], "providers": ["aws"]}, "alternatives": 0}
+            body["workloads"][0]["name"] = name
+            httpx.post(f"{server.address}/v1/recommendations", json=body, timeout=120).raise_for_status()
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.goto("/#/cost")
+        expect(page.get_by_role("link", name=re.compile("^A{120}"))).to_be_visible(timeout=PATIENCE_MS)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        turned = page.get_by_role("link", name=re.compile("^chat \u202e")).first
+        link, line = turned.bounding_box(), turned.locator("xpath=..").bounding_box()
+        assert link is not None
+        assert line is not None
+        assert link["x"] - line["x"] < 2, "what stands after it has not moved before it"
+        price = turned.evaluate(
+            "a => { const r = document.createRange(); r.selectNode(a.nextSibling); return r.getClientRects()[0].left; }"
+        )
+        assert price >= link["x"]
+
     def test_what_moves_the_cost_is_drawn_as_a_tornado(
         self, page: Page, server: ServerProcess, plans: list[dict[str, Any]]
     ) -> None:

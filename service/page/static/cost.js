@@ -105,6 +105,12 @@ function paysLess({ alternatives, cheapest }) {
   return chosen && Number(least.total_usd) < Number(chosen.total_usd) ? h("p", {}, h("strong", {}, least.name), ` pays ${usd(chosen.total_usd - least.total_usd, 0)} less in all, but sooner: discounted to today it costs ${usd(least.npv_usd - chosen.npv_usd, 0)} more.`) : null;
 }
 
+/** Of the choice and the next best, at a price that no seller states. */
+function unstated({ alternatives, cheapest }) {
+  const names = alternatives.filter((one) => [cheapest.name, cheapest.runner_up].includes(one.name) && one.parts.some((part) => part.rent_basis === "ratio")).map((one) => one.name);
+  return names.length ? h("p.notes", {}, "No seller states the price of ", h("strong", {}, names.join(" and ")), ": a ratio to the price on demand stands in. Ask for a quote first.") : null;
+}
+
 /** A stored comparison. */
 export function comparison(said) {
   const { alternatives } = said;
@@ -112,6 +118,7 @@ export function comparison(said) {
   const others = alternatives.flatMap((one) => one.break_even.filter((b) => later(one, b)).map((b) => ({ one, b, says: breakEven(b, said.request.horizon_months) }))).filter((x) => x.says.length);
   return [
     h("p.rent", {}, h("strong", {}, said.cheapest.name), alternatives.length > 1 ? ` is cheapest over ${said.request.horizon_months} months (net present value)` : ` over ${said.request.horizon_months} months`),
+    unstated(said),
     paysLess(said),
     said.cheapest.chance === null ? null : h("p", {}, `In ${percent(said.cheapest.chance)} of the draws it is the cheapest.`, said.cheapest.why_not ? ` ${said.cheapest.why_not}` : ""),
     h("p.muted", {}, said.demand.trained ? trainedWords(said.demand.trained) : `With demand ${said.request.utilisation_fraction === null ? "by the hour as stated" : `at ${percent(said.request.utilisation_fraction)} of the peak on average`}, and with rents and prices that change over the years as the figures taken from the catalog say. The answer's month and price of a million tokens are at the peak and at today's prices.`),
