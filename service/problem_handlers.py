@@ -3,6 +3,7 @@
 import difflib
 import logging
 import re
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -80,7 +81,7 @@ async def _invalid_request(request: Request, invalid: Exception) -> JSONResponse
     elsewhere = belongs_elsewhere(invalid.body, frozenset(model.model_fields if model else ()))
     if elsewhere is not None:
         return await _problem(request, InvalidFieldsError([FieldError(elsewhere, pointer="")]))
-    told = islice((e for e in errors if not _is_echo(e)), MOST_FIELD_ERRORS)
+    told = islice((e for e in errors if not _is_echo(e) and not _is_other_form(e, errors)), MOST_FIELD_ERRORS)
     listed = [_field_error(e, invalid.body, model) for e in told]
     return await _problem(request, InvalidFieldsError(listed))
 
@@ -172,13 +173,21 @@ def _is_echo(error: Any) -> bool:
     return error["type"] == "too_short" and isinstance(given, list) and least is not None and len(given) >= least
 
 
+def _is_other_form(error: Any, errors: Sequence[Any]) -> bool:
+    """That something is not the one word that it may also be, where what is wrong with it is said."""
+    *place, form = error["loc"] or ("",)
+    if not str(form).startswith("literal["):
+        return False
+    return any(e is not error and list(e["loc"][: len(place)]) == place for e in errors)
+
+
 def _field_error(error: Any, body: Any, model: type[BaseModel] | None) -> FieldError:
     place, *rest = error["loc"] or ("body",)
     detail = _message(error)
     if error["type"] == "extra_forbidden" and place == "body":
         detail += near_field(model, tuple(rest))
     if place == "body":
-        return FieldError(detail, pointer=json_pointer(tuple(rest), body))
+        return FieldError(detail, pointer=json_pointer(tuple(rest), body, is_missing=error["type"] == "missing"))
     return FieldError(detail, parameter=".".join(map(str, rest)) or str(place))
 
 
@@ -194,6 +203,10 @@ def _message(error: Any) -> str:
         return f"{str(error.get('input'))[:80]!r}: {words}"
     if kind in SHAPE_WORDS:
         return SHAPE_WORDS[kind]
+    context = error.get("ctx", {})
+    if kind in {"too_short", "too_long"} and (length := context.get("actual_length")) is not None:
+        bound = f"at least {context['min_length']}" if kind == "too_short" else f"at most {context['max_length']}"
+        return f"{bound} entries belong here, not {length}"
     message = str(error["msg"]).removeprefix("Value error, ")
     given = error.get("input")
     expected = error.get("ctx", {}).get("expected", error.get("ctx", {}).get("expected_tags"))
@@ -207,16 +220,18 @@ def _message(error: Any) -> str:
     return message
 
 
-def json_pointer(loc: tuple[Any, ...], body: Any) -> str:
+def json_pointer(loc: tuple[Any, ...], body: Any, *, is_missing: bool = False) -> str:
     """The JSON pointer (RFC 6901) of a validation location.
 
     Locations also hold the tags of unions and a mark for dictionary keys, which are no part of the document:
-    the body is walked, and what it does not contain is left out unless it is a missing last field.
+    the body is walked, and what it does not contain is left out unless it is the last field and missing.
 
     >>> json_pointer(("a", 0, "uniform", "low"), {"a": [{"low": -1}]})
     '/a/0/low'
-    >>> json_pointer(("a", "missing"), {"a": {}})
+    >>> json_pointer(("a", "missing"), {"a": {}}, is_missing=True)
     '/a/missing'
+    >>> json_pointer(("demand", "series"), {"demand": {"kind": "series"}})
+    '/demand'
     >>> json_pointer(("targets", "p97", "[key]"), {"targets": {"p97": 1}})
     '/targets/p97'
     """
@@ -226,7 +241,7 @@ def json_pointer(loc: tuple[Any, ...], body: Any) -> str:
         is_last = position == len(loc) - 1
         if _holds(here, step):
             here = here[step]
-        elif not (is_last and isinstance(here, dict) and step != "[key]"):
+        elif not (is_missing and is_last and isinstance(here, dict)):
             continue
         parts.append(str(step).replace("~", "~0").replace("/", "~1"))
     return "".join(f"/{part}" for part in parts)

@@ -159,7 +159,9 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
         devices={node.id: node.device.id for node in planning.nodes},
         reasons=()
         if result.outcome is not Outcome.INFEASIBLE
-        else reasons(problem, planning.workloads, sorted(set(asked.places.values())), planning.withheld),
+        else reasons(
+            problem, planning.workloads, sorted(set(asked.places.values())), planning.withheld, asked.default_max_nodes
+        ),
         rejected=tuple(reason for one in screened for reason in rejections(one)),
         sources=len(planning.offers),
         simulated=len(brackets),

@@ -24,9 +24,10 @@ def reasons(
     workloads: Sequence[Workload],
     places: Sequence[tuple[str, str]],
     withheld: Sequence[tuple[Offer, frozenset[Limit]]],
+    default_most: int | None = None,
 ) -> tuple[Reason, ...]:
     """places: provider and region of every source within the limits. withheld: offers that limits on regions and
-    providers leave out, with those limits."""
+    providers leave out, with those limits. default_most: nodes of an offer that states no number; None: any number."""
     found = []
     for w, workload in enumerate(workloads):
         name = workload.name
@@ -36,7 +37,7 @@ def reasons(
             found.append(Reason(name, f"{own}none of the machines within the limits", tuple(sorted(lost))))
         elif not any(one.workload == w for one in problem.deployments):
             found.append(Reason(name, "no machine that it may use meets its targets; rejected says how near they came"))
-        elif (most := _most_served(problem, w)) < (peak := float(problem.demand[:, w].max())):
+        elif (most := _most_served(problem, w, default_most)) < (peak := float(problem.demand[:, w].max())):
             found.append(Reason(name, f"asks for {peak:g} requests/s at its peak; all nodes offered serve {most:g}"))
     return tuple(found)
 
@@ -45,7 +46,7 @@ def _admits(workload: Workload, offer: Offer) -> bool:
     return workload.places.admit(offer.provider, offer.region)
 
 
-def _most_served(problem: HorizonProblem, w: int) -> float:
+def _most_served(problem: HorizonProblem, w: int, default_most: int | None) -> float:
     """Requests per second that all nodes there can be serve of one workload alone."""
     total = 0.0
     for t, node_type in enumerate(problem.node_types):
@@ -56,7 +57,8 @@ def _most_served(problem: HorizonProblem, w: int) -> float:
         ]
         limits = [offer.max_nodes for offer in problem.hourly if offer.node_type == t]
         limits += list({one.id: one.max_nodes for one in problem.commitments if one.node_type == t}.values())
-        nodes = math.inf if None in limits else sum(limit for limit in limits if limit is not None)
+        most = math.inf if default_most is None else float(default_most)
+        nodes = math.fsum(most if limit is None else limit for limit in limits)
         if per_device and nodes:
             total += nodes * node_type.devices * max(per_device)
     return total

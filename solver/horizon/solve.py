@@ -34,6 +34,7 @@ ALONE_GAP_SHARE = 0.9
 MOST_BRANCHES = 50
 """Branches of a period's programme where no proof is asked: the last parts of a percent take most of its time."""
 UNLIMITED = 2_000_000_000
+NOTHING_CARRIES = "all nodes that may be had together do not serve the demand, however they are divided"
 MOST_SWEEPS = 30
 FEW_SWEEPS = 4
 """Where all periods together are settled in one programme, and a proof is asked, branching leads there soonest."""
@@ -153,9 +154,7 @@ class _HorizonSearch:
         self._open_pool(root)
         relaxed = self.master.relaxation(root)
         if relaxed is None:
-            return self._without_plan(
-                Outcome.INFEASIBLE, "even parts of nodes do not serve the demand within the limits"
-            )
+            return self._without_plan(Outcome.INFEASIBLE, NOTHING_CARRIES)
         usd, commitments, prices = relaxed
         prices = prices if self.prices is None else self.prices.filled(prices)
         self._raise_bound(usd)

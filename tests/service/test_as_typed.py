@@ -160,6 +160,21 @@ class TestMistakes:
             (error,) = client.post(path, json=body).json()["errors"]
             assert says in error["detail"]
 
+    def test_a_form_of_a_field_is_no_part_of_its_place(self, client: TestClient) -> None:
+        """``/demand/series`` was pointed at, and a list was a tuple with items."""
+        workload = changed(workloads__0__traffic__requests_per_s=...)["workloads"][0]
+        late, early = ({"at": f"2026-01-01T0{hour}:00:00Z", "requests_per_s": 1} for hour in (1, 0))
+        series = {"kind": "series", "points": [late, early]}
+        few = {"kind": "profile", "weekday_requests_per_s": [1.0] * 23}
+        for demand, pointer, says in (
+            (series, "/workloads/0/demand", "time does not go on"),
+            (few, "/workloads/0/demand/weekday_requests_per_s", "at least 24 entries belong here, not 23"),
+        ):
+            body = {"workloads": [workload | {"demand": demand}], "limits": {"operation": {"max_configurations": 0}}}
+            told = {e["pointer"]: e["detail"] for e in client.post("/v1/fleets", json=body).json()["errors"]}
+            assert set(told) == {pointer, "/limits/operation/max_configurations"}, told
+            assert says in told[pointer]
+
 
 class TestManners:
     def test_what_was_stored_has_an_address(self, client: TestClient) -> None:

@@ -1,5 +1,6 @@
 """POST and GET /v1/fleets over HTTP."""
 
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -107,6 +108,15 @@ class TestPlan:
         assert answer["outcome"] == "infeasible"
         assert answer["totals"] is None
         assert answer["rejected"]
+
+    def test_a_demand_above_all_nodes_says_how_much_these_serve(self, client: TestClient) -> None:
+        """It said that even parts of nodes do not serve it."""
+        answer = posted(client, changed(FLEET, "workloads/0/demand/weekday_requests_per_s", [1e9] * 24))
+        assert answer["outcome"] == "infeasible"
+        (reason,) = answer["reasons"]
+        served = re.fullmatch(r"chat: asks for 1e\+09 requests/s at its peak; all nodes offered serve (\S+)", reason)
+        assert served is not None, reason
+        assert 1e3 < float(served[1]) < 1e9
 
     def test_a_job_computes_and_stores_the_same(self, app: FastAPI, client: TestClient) -> None:
         accepted = client.post("/v1/fleets", json=FLEET, headers={"Prefer": "respond-async"})
