@@ -205,8 +205,8 @@ def _message(error: Any) -> str:
         return SHAPE_WORDS[kind]
     context = error.get("ctx", {})
     if kind in {"too_short", "too_long"} and (length := context.get("actual_length")) is not None:
-        bound = f"at least {context['min_length']}" if kind == "too_short" else f"at most {context['max_length']}"
-        return f"{bound} entries belong here, not {length}"
+        bound, count = ("least", context["min_length"]) if kind == "too_short" else ("most", context["max_length"])
+        return f"at {bound} {count} {'entry belongs' if count == 1 else 'entries belong'} here, not {length}"
     message = str(error["msg"]).removeprefix("Value error, ")
     given = error.get("input")
     expected = error.get("ctx", {}).get("expected", error.get("ctx", {}).get("expected_tags"))

@@ -18,15 +18,14 @@ def summary_of(comparison: CostComparison, horizon_months: int, at_ratio: Collec
     first = costs[found.name]
     per_million = first.unit.usd_per_million_tokens
     rate = "" if per_million is None else f", {per_million:,.3f} USD per million tokens"
+    months = "1 month" if horizon_months == 1 else f"{horizon_months} months"
     sentences = []
     if found.runner_up is None or found.lead_micro is None:
-        sentences.append(
-            f"{found.name} costs {_usd(found.npv_micro)} in present value over {horizon_months} months{rate}."
-        )
+        sentences.append(f"{found.name} costs {_usd(found.npv_micro)} in present value over {months}{rate}.")
     else:
         lead = found.lead_micro / max(1, abs(costs[found.runner_up].npv))
         sentences.append(
-            f"Over {horizon_months} months {found.name} is cheapest at {_usd(found.npv_micro)} in present value{rate}: "
+            f"Over {months} {found.name} is cheapest at {_usd(found.npv_micro)} in present value{rate}: "
             f"{_usd(found.lead_micro)} ({lead:.0%}) less than {found.runner_up}."
         )
         sentences.append(_break_even(comparison))

@@ -125,7 +125,7 @@ MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
     ("no workloads", {"limits": {}}, "/workloads", "required"),
     ("a list that is none", changed(limits__regions="us-east-1"), "/limits/regions", "this must be a list"),
     ("an object that is none", changed(workloads__0="chat"), "/workloads/0", "this must be an object"),
-    ("an empty list", changed(workloads=[]), "/workloads", "at least 1"),
+    ("an empty list", changed(workloads=[]), "/workloads", "at least 1 entry belongs here, not 0"),
     ("below zero", changed(workloads__0__traffic__requests_per_s=-1), "/workloads/0/traffic/requests_per_s", "greater than"),
     ("per cent", changed(workloads__0__utilisation_limit_fraction=85), "/workloads/0/utilisation_limit_fraction", "equal to 1"),
     ("confidence as a share", changed(workloads__0__targets__confidence_percent=0.9), "/workloads/0/targets/confidence_percent", "50"),

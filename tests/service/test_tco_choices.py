@@ -79,6 +79,9 @@ class TestCheapest:
         assert answer["cheapest"]["name"] == "reserved_3y"
         assert answer["alternatives"][1]["parts"][0]["rent_basis"] == "ratio"
         assert "No seller states the price of reserved_3y" in answer["summary"]
+        assert made(client, {"horizon_months": 1, "utilisation_fraction": 0.6, "alternatives": ways})[
+            "summary"
+        ].startswith("Over 1 month on_demand")
         assert "No seller" not in made(client, COMPARISON)["summary"]
 
 
