@@ -192,10 +192,13 @@ class LlmShape:
     @property
     def told_by(self) -> str:
         """The class whose runs say how far predictions with it are off. Of adapters it is that of the model bare: loads that were measured
-        with them are off by hardly more. Of images it is their own, since an encoder's work between steps is another matter."""
+        with them are off by hardly more. Of images it is their own, since an encoder's work between steps is another matter. Recurrent and
+        latent layers were measured in mixtures only, so those say it of dense models of such layers too
+        (docs/decisions/0093-told-by-what-was-measured.md)."""
         if self.images is not None:
             return "vision"
-        return "embedding" if self.embeds else "moe" if self.is_moe else "dense"
+        told_by_mixtures = self.is_moe or self.layers_of("linear") or self.layers_of("mla")
+        return "embedding" if self.embeds else "moe" if told_by_mixtures else "dense"
 
     @property
     def is_moe(self) -> bool:

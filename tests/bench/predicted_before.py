@@ -1,7 +1,8 @@
-"""What was predicted of 27 November 2026's visits to an H100, before, beside what was measured: ``python -m tests.bench.predicted_before``.
+"""What was predicted of 27 November 2026's visits to H100s, before, beside what was measured: ``python -m tests.bench.predicted_before``.
 
 Bursts, of requests and of sessions, after which a queue was said to stay or to go; budgets of tokens a step that no run had; long
-prompts. Predictions are files of the catalog that were written before (``catalog/benchmarks/predicted``); nothing is computed here.
+prompts; models that nobody here had run. Predictions are files of the catalog that were written before (``catalog/benchmarks/predicted``);
+nothing is computed here.
 """
 
 import gzip
@@ -19,7 +20,14 @@ from catalog.benchmark_rows import DEFAULT_ROOT
 EIGHTHS = 8
 REQUESTS = "bursts/h100-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_op.json.gz"
 TURNS = "sessions/h100-sxm_vllm-0.24.0_llama-3.1-8b_bf16_tp1_o.json.gz"
-RUNS = "kept_back/h100-sxm_vllm-0.24.0_llama-3.1-8b_bf16_tp1_p.json"
+RUNS = {
+    "Llama 3.1 8B: budgets, long prompts": "kept_back/h100-sxm_vllm-0.24.0_llama-3.1-8b_bf16_tp1_p.json",
+    "Qwen3 8B": "kept_back/h100-sxm_vllm-0.24.0_qwen3-8b_bf16_tp1_q.json",
+    "Qwen3.5 27B, prompts scanned by Triton": "kept_back/h100-sxm_vllm-0.24.0_qwen3.5-27b_bf16_tp1_q.json",
+    "Qwen3.5 27B, prompts scanned by FlashInfer": "kept_back/h100-sxm_vllm-0.24.0_qwen3.5-27b_bf16_tp1_s.json",
+    "Gemma 4 26B-A4B": "kept_back/h100-sxm_vllm-0.24.0_gemma-4-26b-a4b_bf16_tp1_r.json",
+    "Qwen3.5 35B-A3B, fp8, by Triton": "kept_back/h100-sxm_vllm-0.24.0_qwen3.5-35b-a3b_fp8_tp1_r.json",
+}
 BURSTS = {
     "q512-calm": (REQUESTS, "h100-q30ba3b-fp8-tp1-open-40_o"),
     "q512-burst30": (REQUESTS, "h100-q30ba3b-fp8-tp1-burst-30-of-512_p"),
@@ -41,7 +49,7 @@ def read(file: str) -> dict[str, Any]:
 def predictions() -> dict[str, Any]:
     return {
         name: said
-        for day in ("2026-11-27-o", "2026-11-27-p")
+        for day in ("2026-11-27-o", "2026-11-27-p", "2026-11-27-q", "2026-11-27-r")
         for name, said in read(str(Path("predicted") / f"{day}.json"))["predictions"].items()
     }
 
@@ -72,14 +80,26 @@ def show_bursts(said: Mapping[str, Any]) -> None:
     Console(width=150).print(table)
 
 
-def show_runs(said: Mapping[str, Any]) -> None:
-    table = Table("run", "TTFT mean ms: predicted", "measured", "off %", "TPOT mean ms: predicted", "measured", "off %")
+def show_runs(title: str, file: str, said: Mapping[str, Any]) -> None:
+    """Each run of one file beside its prediction, and its cache."""
+    found = read(file)
+    table = Table(
+        "run",
+        "TTFT mean ms: predicted",
+        "measured",
+        "off %",
+        "TPOT mean ms: predicted",
+        "measured",
+        "off %",
+        title=title,
+    )
     off: dict[str, list[float]] = {"ttft_ms": [], "tpot_ms": []}
     inside: dict[str, int] = dict.fromkeys(off, 0)
-    for name, run in read(RUNS)["runs"].items():
+    for name, run in found["runs"].items():
         row = [name]
+        foretold = said[run.get("predicted_as", name)]
         for figure, errors in off.items():
-            before, measured = said[name][figure]["mean"], run["benchmark"]["results"][figure]["mean"]
+            before, measured = foretold[figure]["mean"], run["benchmark"]["results"][figure]["mean"]
             errors.append(100.0 * (before["expected"] / measured - 1.0))
             inside[figure] += before["low"] <= measured <= before["high"]
             row += [
@@ -87,6 +107,11 @@ def show_runs(said: Mapping[str, Any]) -> None:
                 f"{measured:.4g}",
                 f"{errors[-1]:+.1f}",
             ]
+        if "memory" in foretold:
+            cache, engine = foretold["memory"]["kv_cache_tokens"], found["engine_reported"]["kv_cache_tokens"]
+            print(
+                f"{title}: a cache of {cache:,} tokens predicted, {engine:,} by the engine, {100.0 * (cache / engine - 1.0):+.1f} %"
+            )
         table.add_row(*row)
     Console(width=150).print(table)
     for figure, errors in off.items():
@@ -96,7 +121,8 @@ def show_runs(said: Mapping[str, Any]) -> None:
 def main() -> None:
     said = predictions()
     show_bursts(said)
-    show_runs(said)
+    for title, file in RUNS.items():
+        show_runs(title, file, said)
 
 
 if __name__ == "__main__":
