@@ -73,12 +73,8 @@ def calibrate(
     for device, engine in sorted(groups, key=lambda subject: (-len(groups[subject]), subject)):
         family = catalog.devices[device].family
         elder = next((c for c in found.values() if (c.family, c.engine) == (family, engine)), None)
-        before = {
-            name: constant
-            for c in (previous.corrections if previous else ())
-            if (c.device, c.engine) == (device, engine)
-            for name, constant in c.constants.items()
-        }
+        corrections = previous.corrections if previous else []
+        before = next((c for c in corrections if (c.device, c.engine) == (device, engine)), None)
         found[device, engine] = _engine_correction(
             catalog, priors, device, engine, groups[device, engine], rounds, before, elder
         )
@@ -90,6 +86,30 @@ def calibrate(
     )
 
 
+def fitted(
+    catalog: Catalog,
+    priors: tuple[ConstantPrior, ...],
+    device: str,
+    engine: str,
+    runs: Sequence[Measurement],
+    rounds: int,
+    before: EngineCorrectionRow | None,
+    elder: EngineCorrectionRow | None,
+) -> tuple[Constants, Fit]:
+    """Towards what the constants of a device under an engine are pulled, and the fit. before: where its search begins. elder: a sibling
+    with more runs, towards whose constants they are pulled instead of the catalog's."""
+    routed = routed_models(runs)
+    base = constants_of(catalog, priors, device, engine).with_owners(ROUTING, sorted({llm for _, llm in routed}))
+    taught = {name: c.value for name, c in elder.constants.items() if c.taken} if elder is not None else {}
+    base = base.recentred(taught)
+    own = {owned(name, llm): taught.get(owned(name, llm), ROUTING_START) for name, llm in routed}
+    known = before.constants if before is not None else {}
+    start = {name: constant.value for name, constant in known.items() if constant.value > 0}
+    own |= {name: value for name, value in start.items() if name in own}
+    taken = None if rounds else {name for name, constant in known.items() if constant.taken}
+    return base, fit_constants(runs, base, (*FITTED, *own), rounds, {**start, **own}, taken)
+
+
 def _engine_correction(
     catalog: Catalog,
     priors: tuple[ConstantPrior, ...],
@@ -97,20 +117,12 @@ def _engine_correction(
     engine: str,
     runs: Sequence[Measurement],
     rounds: int,
-    before: Mapping[str, FittedConstantRow],
+    before: EngineCorrectionRow | None,
     elder: EngineCorrectionRow | None,
 ) -> EngineCorrectionRow:
     """before: constants at which the search begins. elder: what a sibling with more runs taught, towards which this fit is pulled instead
     of the catalog's values."""
-    routed = routed_models(runs)
-    base = constants_of(catalog, priors, device, engine).with_owners(ROUTING, sorted({llm for _, llm in routed}))
-    taught = {name: c.value for name, c in elder.constants.items() if c.taken} if elder is not None else {}
-    base = base.recentred(taught)
-    own = {owned(name, llm): taught.get(owned(name, llm), ROUTING_START) for name, llm in routed}
-    start = {name: constant.value for name, constant in before.items() if constant.value > 0}
-    own |= {name: value for name, value in start.items() if name in own}
-    taken = None if rounds else {name for name, constant in before.items() if constant.taken}
-    fit = fit_constants(runs, base, (*FITTED, *own), rounds, {**start, **own}, taken)
+    base, fit = fitted(catalog, priors, device, engine, runs, rounds, before, elder)
     left_out = predictions_left_out(runs, fit)
     here = {run.id: predicted(run, fit.constants) for run in runs}
     physics = {run.id: predicted(run, physics_constants(catalog, priors, device, engine)) for run in runs}

@@ -93,7 +93,16 @@ def measurement(
         traffic=traffic,
         load=load_from_wire(_LOAD.validate_python({k: v for k, v in body["load"].items() if k in LOAD_FIELDS})),
         measured={metric: value for metric, value in measured.items() if value},
+        host=host_of(file, run),
     )
+
+
+def host_of(file: BenchmarkFile, run: BenchmarkRow) -> str:
+    """The host of a run: a visit is made to one. Of the first campaign, which numbered no visits, nothing else is known.
+
+    Visits are not known to be of different hosts; one that came twice counts as two.
+    """
+    return f"visit {run.session}" if run.session is not None else f"campaign {file.campaign}"
 
 
 def memory_fraction(arguments: list[str]) -> float:

@@ -24,6 +24,8 @@ WEIGHTS: dict[Metric, float] = {
 }
 """Standard deviation expected of the logarithm of measured over predicted: what one unit of misfit is."""
 
+DRAWN_APART = 100
+"""Between the seeds of two draws: an open load of few requests takes several from one on."""
 TIME_TO_FIRST_TOKEN_FLOOR_S = 0.015
 """Below this, TTFT is scheduling noise of the host: a relative error there counts for less."""
 
@@ -31,7 +33,8 @@ TIME_TO_FIRST_TOKEN_FLOOR_S = 0.015
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """One measured run. group: what is left out together when accuracy is measured (device, engine, LLM, precision,
-    layout). measured: seconds, tokens per second and watts by metric; absent metrics were not measured."""
+    layout). measured: seconds, tokens per second and watts by metric; absent metrics were not measured. host: on which it was
+    made: processors differ (``tests/bench/host_constants.py``)."""
 
     id: str
     group: str
@@ -41,13 +44,22 @@ class Measurement:
     traffic: Traffic
     load: Load
     measured: Mapping[Metric, float]
+    host: str = ""
 
 
-def predicted(measurement: Measurement, constants: Constants) -> dict[Metric, float]:
-    """The model's figure for every metric of a run under these constants. Raises what ``replay`` raises."""
+def predicted(measurement: Measurement, constants: Constants, draws: int = 1) -> dict[Metric, float]:
+    """The model's figure for every metric of a run under these constants, averaged over so many draws of its requests. Raises what
+    ``replay`` raises."""
     configuration = _configured(measurement, constants)
-    found = replay(configuration, configuration.tables(), measurement.traffic, measurement.load)
-    return _figures(configuration, found)
+    tables = configuration.tables()
+    found = [
+        _figures(
+            configuration,
+            replay(configuration, tables, measurement.traffic, measurement.load, seed=1 + DRAWN_APART * draw),
+        )
+        for draw in range(draws)
+    ]
+    return {metric: math.fsum(one[metric] for one in found) / draws for metric in found[0]}
 
 
 def predicted_with_steps(measurement: Measurement, constants: Constants, factor: float) -> dict[Metric, float]:
@@ -102,10 +114,10 @@ def log_ratio(metric: Metric, prediction: float, measured: float) -> float:
     return math.log((prediction + floor) / (measured + floor))
 
 
-def misfits(measurement: Measurement, constants: Constants) -> dict[Metric, float]:
-    """Logarithm of predicted over measured by metric; empty where the model refuses the run."""
+def misfits(measurement: Measurement, constants: Constants, draws: int = 1) -> dict[Metric, float]:
+    """Logarithm of predicted over measured by metric, as ``predicted`` averages it; empty where the model refuses the run."""
     try:
-        found = predicted(measurement, constants)
+        found = predicted(measurement, constants, draws)
     except SolverError:
         return {}
     return {

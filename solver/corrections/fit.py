@@ -2,7 +2,8 @@
 
     minimise  Σ_runs Σ_metrics ρ(ln(predicted/measured)/w_metric) + Σ_constants (ln(c/c₀)/s)²
 
-ρ is the Huber loss, c₀ the prior and s its spread in logarithms. Solved by damped Gauss–Newton steps with a Jacobian
+ρ is the Huber loss, c₀ the prior and s its spread in logarithms. A run's figures are means over several draws of its requests, and
+one that the model refuses to serve counts as far off. Solved by damped Gauss–Newton steps with a Jacobian
 from finite differences; a constant never leaves its physical range. Leaving a group of runs out is one further
 Gauss–Newton step from the optimum without their rows: exact where the model is linear in the logarithms.
 """
@@ -23,6 +24,11 @@ DIFFERENCE = 0.03
 """Step of the finite differences, in logarithms: above the granularity of discrete scheduling."""
 HUBER = 1.5
 ROUNDS = 8
+DRAWS = 4
+"""Of a run's requests, over which its figures are averaged. Steps are discrete: with one draw, constants that all move by a thousandth at
+random change the sum by more than a percent, and with it where the search ends (``tests/bench/host_constants.py``)."""
+REFUSED = math.log(2.0)
+"""What each figure of a run is taken to be off by that was measured, and that the model says no server could serve."""
 LARGEST_STEP = 0.35
 CONVERGED = 2e-3
 TAKEN_STANDARD_ERROR = 0.5
@@ -71,11 +77,23 @@ def moved(constants: Constants, names: Sequence[str], steps: Array) -> Constants
 
 
 def _rows(measurements: Sequence[Measurement], constants: Constants) -> list[dict[str, float]]:
-    return [misfits(m, constants) for m in measurements]
+    return [misfits(m, constants, DRAWS) for m in measurements]
 
 
 def _stack(rows: Sequence[Mapping[str, float]], keys: Sequence[tuple[int, str]]) -> Array:
-    return np.array([rows[i].get(metric, math.nan) / WEIGHTS[metric] for i, metric in keys])
+    """Misfits in units of what is expected of their metric."""
+    return np.array([rows[i].get(metric, REFUSED) / WEIGHTS[metric] for i, metric in keys])
+
+
+def _slopes(
+    rows: Sequence[Mapping[str, float]], others: Sequence[Mapping[str, float]], keys: Sequence[tuple[int, str]]
+) -> Array:
+    """By how much the misfits of ``others`` are larger. Of a run that either refuses nothing is known: a jump is no slope."""
+    changes = [
+        (others[i].get(metric, math.nan) - rows[i].get(metric, math.nan)) / WEIGHTS[metric] for i, metric in keys
+    ]
+    slopes: Array = np.nan_to_num(np.array(changes))
+    return slopes
 
 
 def fit_constants(
@@ -94,19 +112,24 @@ def fit_constants(
     position = np.array([math.log((start or {}).get(n, prior.priors[n].value) / prior.priors[n].value) for n in names])
     current = moved(prior, names, position)
     rows = _rows(measurements, current)
-    keys = [(i, metric) for i, row in enumerate(rows) for metric in row]
+    keys = [
+        (i, metric)
+        for i, m in enumerate(measurements)
+        for metric, value in m.measured.items()
+        if metric in WEIGHTS and value > 0
+    ]
     owners = np.array([i for i, _ in keys] + [-1] * len(names), dtype=np.int64)
     jacobian, residuals, weights = np.zeros((0, 0)), np.zeros(0), np.zeros(0)
     for _ in range(max(rounds, 1)):
-        residuals = np.nan_to_num(_stack(rows, keys))
+        residuals = _stack(rows, keys)
         columns = []
         for k in range(len(names)):
             shifted = position.copy()
             # Downwards where the constant stands at its ceiling, else upwards.
             at_ceiling = current.priors[names[k]].value >= law_of(names[k]).high * 0.97
             shifted[k] += -DIFFERENCE if at_ceiling else DIFFERENCE
-            other = _stack(_rows(measurements, moved(prior, names, shifted)), keys)
-            columns.append(np.nan_to_num((other - residuals) / (shifted[k] - position[k])))
+            others = _rows(measurements, moved(prior, names, shifted))
+            columns.append(_slopes(rows, others, keys) / (shifted[k] - position[k]))
         jacobian = np.vstack([np.array(columns).T, np.diag(1.0 / spreads)])
         full = np.concatenate([residuals, position / spreads])
         weights = np.where(np.abs(full) <= HUBER, 1.0, HUBER / np.maximum(np.abs(full), 1e-12))
@@ -118,7 +141,7 @@ def fit_constants(
         for scale in (1.0, 0.5, 0.25, 0.1):
             trial = position + scale * step
             trial_rows = _rows(measurements, moved(prior, names, trial))
-            trial_loss = _loss(np.nan_to_num(_stack(trial_rows, keys)), trial / spreads)
+            trial_loss = _loss(_stack(trial_rows, keys), trial / spreads)
             if trial_loss < loss:
                 best, rows = scale, trial_rows
                 break
@@ -126,7 +149,7 @@ def fit_constants(
         current = moved(prior, names, position)
         if best == 0.0 or float(np.max(np.abs(best * step))) < CONVERGED:
             break
-    residuals = np.concatenate([np.nan_to_num(_stack(rows, keys)), position / spreads])
+    residuals = np.concatenate([_stack(rows, keys), position / spreads])
     errors = _standard_errors(jacobian, weights)
     fitted = {}
     for k, name in enumerate(names):
