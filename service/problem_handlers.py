@@ -83,7 +83,13 @@ async def _invalid_request(request: Request, invalid: Exception) -> JSONResponse
         return await _problem(request, InvalidFieldsError([FieldError(elsewhere, pointer="")]))
     told = islice((e for e in errors if not _is_echo(e) and not _is_other_form(e, errors)), MOST_FIELD_ERRORS)
     listed = [_field_error(e, invalid.body, model) for e in told]
-    return await _problem(request, InvalidFieldsError(listed))
+    return await _problem(request, InvalidFieldsError(_without_other_shapes(listed)))
+
+
+def _without_other_shapes(errors: Sequence[FieldError]) -> list[FieldError]:
+    """Without the shape that a field might have had instead, where what is wrong with the one it has is said."""
+    said = {e.pointer for e in errors if e.detail not in SHAPE_WORDS.values()}
+    return [e for e in errors if e.detail not in SHAPE_WORDS.values() or e.pointer not in said]
 
 
 def as_problem(error: Exception) -> ProblemError:

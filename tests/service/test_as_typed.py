@@ -175,6 +175,15 @@ class TestMistakes:
             assert set(told) == {pointer, "/limits/operation/max_configurations"}, told
             assert says in told[pointer]
 
+    def test_a_number_out_of_range_is_not_told_to_be_a_list(self, client: TestClient) -> None:
+        """Where one for all or a list of one for each may stand."""
+        body = changed(workloads__0__adapters={"count": 8, "rank": 1_000_000})
+        (error,) = client.post("/v1/recommendations", json=body).json()["errors"]
+        assert error == {
+            "pointer": "/workloads/0/adapters/rank",
+            "detail": "Input should be less than or equal to 4096",
+        }
+
 
 class TestManners:
     def test_what_was_stored_has_an_address(self, client: TestClient) -> None:
