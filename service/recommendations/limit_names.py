@@ -141,6 +141,8 @@ def conflict_words(limits: Sequence[Limit], *, any_one: bool) -> str:
             return "this limit alone leaves no plan; without it there is one"
         case _ if any_one:
             return "these limits together leave no plan; any one lifted leaves one"
+        case _ if len(limits) == 1:
+            return "this limit leaves no plan, whatever the others are"
         case _:
             return "these limits together leave no plan, whatever the others are"
 

@@ -278,7 +278,10 @@ def _conflicts(
     }
     chosen = {limit for _, why in planning.withheld for limit in why}
     choices = sorted(chosen, key=lambda limit: (limit.kind is LimitKind.BUYING_RULE, limit.of))
-    limits = [*targets, *fleet_limits.stated_limits(assembly.problem), *choices]
+    # Of what is left out too: where nothing else is offered, how many nodes of it there are may stand in the way as well.
+    every = _lifted(planning, assembly, targets, frozenset(chosen)) if chosen else assembly
+    stated = dict.fromkeys((*fleet_limits.stated_limits(assembly.problem), *fleet_limits.stated_limits(every.problem)))
+    limits = [*targets, *stated, *choices]
 
     def has_plan(lifted: frozenset[Limit]) -> bool:
         changed = _lifted(planning, assembly, targets, lifted)

@@ -26,6 +26,17 @@ def test_what_conflicts_and_would_help_is_named_as_it_was_stated(client: TestCli
         assert answered(client, VAST | {"limits": CROWDED | {"max_nodes_per_offer": most}})["outcome"] == outcome
 
 
+def test_what_leaves_everything_out_is_blamed_though_there_is_too_little_of_it_too(client: TestClient) -> None:
+    """Of a seller whose regions name no place, and one node of each offer: it said that no device runs the model."""
+    limits = {"devices": ["h100-sxm"], "providers": ["lambda"], "max_nodes_per_offer": 1}
+    refused = answered(client, VAST | {"limits": limits})
+    assert refused["outcome"] == "infeasible"
+    assert [one["limits"] for one in refused["conflicts"]] == [["limits.sourcing.named_place"]]
+    assert refused["conflicts"][0]["detail"] == "this limit leaves no plan, whatever the others are"
+    placed = answered(client, VAST | {"limits": limits | {"sourcing": {"named_place": False}}})
+    assert [one["limits"] for one in placed["conflicts"]] == [["limits.max_nodes_per_offer"]]
+
+
 def test_a_demand_that_nobody_has_machines_for_is_answered_in_its_time(client: TestClient) -> None:
     """A billion requests a second took a minute and a half of processor time at a limit of ten seconds."""
     vast = changed(BODY, "workloads/0/traffic/requests_per_s", 1e9) | {"time_limit_s": 10}
