@@ -53,6 +53,7 @@ class EngineMemory:
     runtime_bytes: libraries, workspaces and buffers of the engine itself.
     collective_bytes: buffers of collective communication, where a replica has more than one device.
     graph_bytes_per_layer, graph_bytes_per_expert_layer: captured graphs, per layer with a dense or sparse block.
+    graph_bytes_per_recurrent_layer: what a layer that carries a state takes beside that.
     hidden_copies: hidden-wide vectors alive per token while a block runs (input, residual, output).
     logits_copies: fp32 vocabulary-wide rows alive per sequence while sampling (logits, probabilities, noise).
     block_tokens: tokens a block of key-value cache holds.
@@ -64,6 +65,7 @@ class EngineMemory:
     collective_bytes: float
     graph_bytes_per_layer: float
     graph_bytes_per_expert_layer: float
+    graph_bytes_per_recurrent_layer: float
     hidden_copies: float
     logits_copies: float
     block_tokens: int
@@ -200,10 +202,11 @@ def activation_bytes(
 
 
 def reserve_bytes(shape: LlmShape, layout: Layout, memory: EngineMemory, layers_fraction: float = 1.0) -> float:
-    """Engine and captured graphs: runtime, collectives where there are any, graphs per layer held."""
+    """Engine and captured graphs: runtime, collectives where there are any, graphs per layer held, of its block and of its state."""
     sparse = min(sum(f.layers for f in shape.feed_forward if f.experts), shape.layers)
     graphs = sparse * memory.graph_bytes_per_expert_layer
     graphs += (shape.layers - sparse) * memory.graph_bytes_per_layer
+    graphs += shape.layers_of("linear") * memory.graph_bytes_per_recurrent_layer
     devices = layout.devices_per_replica if layout.expert_parallel == 1 else layout.devices
     return memory.runtime_bytes + (memory.collective_bytes if devices > 1 else 0.0) + graphs * layers_fraction
 

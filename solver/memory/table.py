@@ -63,6 +63,7 @@ class MemoryTable:
     """Values of the sampled rows; 0 on stages without the head."""
     dense_layers: Floats
     expert_layers: Floats
+    recurrent_layers: Floats
     collective: Floats
     """1 where a replica has several devices."""
     admission_bytes: Floats
@@ -114,9 +115,10 @@ class MemoryTable:
         collective = np.array([m.collective_bytes for m in memories])[:, None, None] * self.collective[:, None]
         dense = np.array([m.graph_bytes_per_layer for m in memories])[:, None, None] * self.dense_layers
         sparse = np.array([m.graph_bytes_per_expert_layer for m in memories])[:, None, None] * self.expert_layers
+        recurrent = np.array([m.graph_bytes_per_recurrent_layer for m in memories])[:, None, None] * self.recurrent_layers
         hidden = np.array([m.hidden_copies for m in memories]) * self.hidden_bytes
         logits = np.array([UNQUANTISED_BYTES + 4.0 * m.logits_copies for m in memories])
-        return runtime + collective + dense + sparse, hidden, logits
+        return runtime + collective + dense + sparse + recurrent, hidden, logits
 
 
 def memory_table(
@@ -160,6 +162,7 @@ def memory_table(
         logits_values=np.array([[float(sampled) * s.head for s in row] for row in by_row]),
         dense_layers=fractions * (shape.layers - sparse),
         expert_layers=fractions * sparse,
+        recurrent_layers=fractions * shape.layers_of("linear"),
         collective=np.array([float(n > 1) for n in devices]),
         admission_bytes=np.array([[admission[c] for c in row] for row in caches]),
         caches=tuple(caches),

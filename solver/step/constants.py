@@ -147,6 +147,9 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "collective_bytes": ConstantLaw("byte", 1.0, 0.0, 16 * 2.0**30, "buffers of collective communication"),
     "graph_bytes_per_layer": ConstantLaw("byte", 1.0, 0.0, 2.0**30, "captured graphs, per dense layer"),
     "graph_bytes_per_expert_layer": ConstantLaw("byte", 1.0, 0.0, 2.0**30, "captured graphs, per sparse layer"),
+    "graph_bytes_per_recurrent_layer": ConstantLaw(
+        "byte", 1.0, 0.0, 2.0**30, "what a recurrent layer takes beyond that of its block: graphs and working memory"
+    ),
     "block_tokens": ConstantLaw("tokens", 1.0, 1.0, 4096.0, "tokens a block of key-value cache holds"),
     "pooled_cache": ConstantLaw("flag", 1.0, 0.0, 1.0, "layers of different kinds share one pool of blocks"),
     "hidden_copies": ConstantLaw("ratio", 1.0, 0.0, 64.0, "hidden-wide vectors alive per token in a block"),

@@ -31,6 +31,7 @@ BARE = EngineMemory(
     collective_bytes=0.0,
     graph_bytes_per_layer=0.0,
     graph_bytes_per_expert_layer=0.0,
+    graph_bytes_per_recurrent_layer=0.0,
     hidden_copies=0.0,
     logits_copies=0.0,
     block_tokens=16,
@@ -101,10 +102,13 @@ class TestByHand:
             collective_bytes=10.0,
             graph_bytes_per_layer=100.0,
             graph_bytes_per_expert_layer=1e4,
+            graph_bytes_per_recurrent_layer=1e6,
         )
         deepseek = shape("deepseek-v3")  # 3 dense and 58 sparse layers
         assert reserve_bytes(deepseek, Layout(8), engine) == 1 + 10 + 3 * 100 + 58 * 1e4
         assert reserve_bytes(TINY, Layout(), engine) == 1 + 4 * 100
+        hybrid = shape("qwen3.5-27b")  # 64 layers, of which 48 carry a state
+        assert reserve_bytes(hybrid, Layout(), engine) == 1 + 64 * 100 + 48 * 1e6
 
     def test_the_fullest_device_decides_for_experts(self) -> None:
         mixtral = shape("mixtral-8x7b")
