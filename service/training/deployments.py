@@ -11,7 +11,6 @@ recomputes layers by ``activation_checkpointing``); PyTorch torch/distributed/ru
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from sqlmodel import Session
 
@@ -21,17 +20,16 @@ from service.llms.queries import llms_by_ids
 from service.problems import ConflictError, FieldError, InvalidFieldsError
 from service.recommendations.from_rows import llm_from_row
 from service.training.present import present_stored
-from service.training.said import PAIR_SEQUENCES, tokens_of
+from service.training.said import PAIR_SEQUENCES
+from service.training.started import MEGATRON, TORCHTITAN, TRL, Started, notes_of, usual_programme
 from service.training.why_not import stored_plan
 from service.wire.deployments import DeploymentFileOut, DeploymentNoteOut
 from service.wire.tco import HOURS_PER_DAY
 from service.wire.training_plans import (
     TrainingDeploymentOut,
-    TrainingJobIn,
     TrainingLineOut,
     TrainingRecommendationIn,
 )
-from solver.llm_shape import LlmShape
 
 PORT = 29_500
 DATA, OUTPUT, RATE = "$DATA", "$OUTPUT", "$LEARNING_RATE"
@@ -65,36 +63,6 @@ SPOT = ":spot"
 """How offers end whose machines may be taken back."""
 
 
-@dataclass(frozen=True)
-class Started:
-    """One job of the plan with what it rents. hub: the checkpoint it begins from, null in pre-training or where none is known."""
-
-    job: TrainingJobIn
-    line: TrainingLineOut
-    shape: LlmShape
-    hub: str | None
-    sequence_tokens: int
-    global_batch_sequences: int
-
-    @property
-    def name(self) -> str:
-        return "".join(c if c.isalnum() or c in "-_" else "-" for c in self.job.name)
-
-    @property
-    def devices_a_node(self) -> int:
-        return self.line.devices // self.line.nodes
-
-    @property
-    def accumulated(self) -> int:
-        """Micro-batches of one step on one replica."""
-        layout = self.line.layout
-        return max(1, self.global_batch_sequences // (layout.data_parallel * layout.micro_batch_sequences))
-
-    @property
-    def steps(self) -> int:
-        return max(1, round(tokens_of(self.job) / (self.sequence_tokens * self.global_batch_sequences)))
-
-
 def answer_training_deployment(session: Session, plan_id: str, target: str) -> TrainingDeploymentOut:
     """Raises NotFoundError, InvalidFieldsError for an unknown target, ConflictError where there is no plan or the target
     cannot say it.
@@ -118,7 +86,7 @@ def answer_training_deployment(session: Session, plan_id: str, target: str) -> T
             line.global_batch_sequences,
         )  # fmt: skip
         files |= TARGETS[target](started)
-        notes |= _notes(started)
+        notes |= notes_of(started, STARTS.get(target) or usual_programme(line.stack))
     return TrainingDeploymentOut(
         recommendation=row.id,
         target=target,
@@ -136,30 +104,6 @@ def _checked_format(started: Started, formats: Mapping[str, object], programme: 
             f"{started.job.name}: {programme} has no option for {precision}; it has {', '.join(formats)}"
         )
     return precision
-
-
-def _notes(started: Started) -> dict[str, str]:
-    told = {
-        "DATA": "where the training data is: a data set's name or a path that every node sees",
-        "OUTPUT": "where checkpoints go: a path that every node sees",
-        f"checkpoint of {started.name}": f"begins from {started.hub}" if started.hub and started.job.method != "pretrain"
-        else "random weights" if started.job.method == "pretrain" else "the catalog names no checkpoint: put it in its place",
-        f"measure {started.name}": "upload the log of the first minutes to POST /v1/benchmarks/training-runs: what remains"
-        " of the plan is then predicted from it",
-    }  # fmt: skip
-    if not started.line.stack.startswith("transformers"):
-        told["LEARNING_RATE"] = (
-            "where Megatron is started: its learning rate, which changes no time and is not known here"
-        )
-    if started.line.stack == "torchtitan":
-        told["TorchTitan"] = "read at commit 000204a4a8bf; later ones are configured in Python, under the same names"
-    if started.line.daily_hours:
-        told[f"hours of {started.name}"] = (
-            f"runs at the hours {started.line.daily_hours} of each day alone: stop it after a checkpoint and start it again"
-        )
-    if started.line.nodes > 1:
-        told["HEAD"] = "the address of the first node, which the others reach on port 29500"
-    return told
 
 
 def _torchrun_words(started: Started) -> list[str]:
@@ -359,9 +303,10 @@ def _torchtitan_files(started: Started) -> dict[str, str]:
 
 def _usual_words(started: Started) -> tuple[list[str], dict[str, str]]:
     """What the plan's own software is started with, and the files beside it."""
-    if started.line.stack.startswith("megatron"):
+    programme = usual_programme(started.line.stack)
+    if programme == MEGATRON:
         return _megatron(started), {}
-    if started.line.stack == "torchtitan":
+    if programme == TORCHTITAN:
         config = f"{started.name}.toml"
         return _torchtitan_words(config), {config: _torchtitan(started)}
     return _trl(started), {}
@@ -422,6 +367,8 @@ def _sky_device(device: str) -> str:
     return f"{base.upper()}-80GB" if base == "a100" and rest.endswith("80") else base.upper()
 
 
+STARTS = {"torchrun": TRL, "torchtitan": TORCHTITAN, "megatron": MEGATRON}
+"""What a target starts; others start the plan's own software."""
 TARGETS: Mapping[str, Callable[[Started], dict[str, str]]] = {
     "torchrun": _torchrun_files,
     "torchtitan": _torchtitan_files,

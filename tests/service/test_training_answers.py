@@ -116,6 +116,46 @@ def test_fsdp_recomputes_layers_itself(client: TestClient) -> None:
     assert "--gradient_checkpointing false" in script
 
 
+def test_files_for_other_software_than_the_plans_say_so(client: TestClient) -> None:
+    """Of a plan made for Megatron those for TorchTitan said nothing, and those for the Trainer called its weights random."""
+    job = TUNE | {
+        "method": "pretrain",
+        "tokens": 2e9,
+        "sequence_tokens": 8192,
+        "global_batch_sequences": 128,
+        "max_devices": 8,
+    }
+    told = {}
+    for stack, target in (
+        ("megatron", "megatron"), ("megatron", "torchtitan"), ("megatron", "slurm"), ("torchtitan", "torchtitan"),
+        ("torchtitan", "torchrun"), ("maxtext", "slurm"),
+    ):  # fmt: skip
+        plan = planned(client, job | {"stack": stack}, devices=["h100-sxm"])
+        answer = client.get(f"{plan['link']}/deployments", params={"target": target}).json()
+        told[stack, target] = {note["about"]: note["text"] for note in answer["notes"]}
+    for (stack, target), notes in told.items():
+        is_own = target in (stack, "slurm") and stack != "maxtext"
+        assert ("speed of tune" in notes) != is_own, (stack, target)
+        begins = "begins from meta-llama" if target == "torchrun" or stack == "maxtext" else "random weights"
+        assert notes["checkpoint of tune"].startswith(begins)
+        assert ("LEARNING_RATE" in notes) == (target == "megatron" or (stack, target) == ("megatron", "slurm"))
+        assert ("TorchTitan" in notes) == (target == "torchtitan")
+    assert "predicted for megatron" in told["megatron", "torchtitan"]["speed of tune"]
+
+
+def test_layers_recomputed_in_part_are_said_to_be_so(client: TestClient) -> None:
+    job = TUNE | {
+        "llm": "llama-3.1-70b", "method": "pretrain", "precision": "fp8", "tokens": 2e9, "sequence_tokens": 8192,
+        "global_batch_sequences": 512, "max_devices": 8, "stack": "megatron",
+    }  # fmt: skip
+    plan = planned(client, job, devices=["b200-sxm"])
+    (line,) = plan["plan"]
+    assert 0.0 < line["layout"]["recomputed_layers_fraction"] < 1.0
+    for target in ("megatron", "torchtitan"):
+        answer = client.get(f"{plan['link']}/deployments", params={"target": target}).json()
+        assert ("recomputing of tune" in {note["about"] for note in answer["notes"]}) == (target == "torchtitan")
+
+
 def test_adapters_are_started_as_they_were_planned(client: TestClient, tune: dict[str, Any]) -> None:
     (line,) = tune["plan"]
     layout = line["layout"]
