@@ -134,7 +134,8 @@ class WorkloadIn(Request):
             raise ValueError("traffic classes with share_fraction need the requests_per_s that they are shares of")
         if not shares and self.requests_per_s is not None:
             raise ValueError(
-                "requests_per_s is for traffic classes with share_fraction; the traffic states its own rate"
+                "requests_per_s of a workload is for traffic_classes with share_fraction: state it as traffic.requests_per_s, "
+                "or in each class"
             )
         if self.traffic is not None and self.traffic.sessions is not None and "disaggregated" in self.roles:
             raise ValueError(SESSIONS_ARE_AGGREGATED)

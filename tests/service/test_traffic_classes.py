@@ -78,7 +78,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
         "/workloads/0/context_tokens",
         "more than the context",
     ),
-    ({"workloads/0/requests_per_s": 3.0}, "/workloads/0", "share_fraction"),
+    ({"workloads/0/requests_per_s": 3.0}, "/workloads/0", "state it as traffic.requests_per_s"),
     (
         {"workloads/0/traffic": RECOMMENDATION["workloads"][0]["traffic"]},
         "/workloads/0",
