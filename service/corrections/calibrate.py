@@ -20,8 +20,9 @@ from service.corrections.measurements import catalog_priors, constants_of, measu
 from service.corrections.snapshot import ROUTING, routing_constant
 from solver.corrections.applied import METRICS, shrunk_factor
 from solver.corrections.evidence import Measurement, draw_error_fractions, log_ratio, predicted, predicted_with_steps
-from solver.corrections.fit import Fit, fit_constants, without
+from solver.corrections.fit import REFUSED, Fit, fit_constants, without
 from solver.corrections.load_spreads import ANY, CLOSED, RunMiss, spreads_by_load
+from solver.errors import SaturatedError
 from solver.prediction.intervals import PredictedInterval, sampled
 from solver.prediction.step_error import STEP_METRIC
 from solver.step.constants import ConstantPrior, Constants, owned, resolve_constants
@@ -124,8 +125,8 @@ def _engine_correction(
     of the catalog's values."""
     base, fit = fitted(catalog, priors, device, engine, runs, rounds, before, elder)
     left_out = predictions_left_out(runs, fit)
-    here = {run.id: predicted(run, fit.constants) for run in runs}
-    physics = {run.id: predicted(run, physics_constants(catalog, priors, device, engine)) for run in runs}
+    here = {run.id: told(run, fit.constants) for run in runs}
+    physics = {run.id: told(run, physics_constants(catalog, priors, device, engine)) for run in runs}
     versions = sorted({str(run.configuration.engine.version) for run in runs})
     return EngineCorrectionRow(
         device=device,
@@ -175,8 +176,19 @@ def predictions_left_out(runs: Sequence[Measurement], fit: Fit) -> Predictions:
     for group in by_group(runs):
         members = [i for i, run in enumerate(runs) if run.group == group]
         constants = without(fit, members)
-        result |= {runs[i].id: predicted(runs[i], constants) for i in members}
+        result |= {runs[i].id: told(runs[i], constants) for i in members}
     return result
+
+
+def told(run: Measurement, constants: Constants) -> dict[str, float]:
+    """A run as predicted; as a fit counts it, each figure twice off, where the model says that no server serves what one served."""
+    try:
+        return predicted(run, constants)
+    except SaturatedError:
+        off = math.exp(REFUSED)
+        return {
+            metric: value / off if metric == "output_rate" else value * off for metric, value in run.measured.items()
+        }
 
 
 def residual(run: Measurement, metric: str, predictions: Predictions) -> float:
