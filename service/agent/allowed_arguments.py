@@ -32,6 +32,7 @@ ALLOWED: Mapping[str, re.Pattern[str]] = {
     "--no-enable-prefix-caching": _FLAG, "--enforce-eager": _FLAG, "--enable-expert-parallel": _FLAG,
     "--async-scheduling": _FLAG, "--no-async-scheduling": _FLAG, "--disable-custom-all-reduce": _FLAG,
     "--disable-cascade-attn": _FLAG, "--disable-log-requests": _FLAG, "--disable-log-stats": _FLAG,
+    "--language-model-only": _FLAG,
     "--kv-cache-dtype": _one_of("auto", "bfloat16", "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc"),
     "--dtype": _one_of("auto", "half", "float16", "bfloat16", "float", "float32"),
     "--quantization": _one_of(

@@ -83,6 +83,7 @@ def read_plan(session: Session, snapshots: SnapshotCache, recommendation_id: str
             about.get("native_weights", "bf16"),
             any(group.get("experts") for group in about["feed_forward"]),
             about["max_context_tokens"],
+            about.get("vision") is not None or about.get("audio") is not None,
         )
     limits = found.request.limits
     plan = DeploymentPlan(

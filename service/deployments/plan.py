@@ -26,13 +26,14 @@ class Machine:
 @dataclass(frozen=True, slots=True)
 class ServedModel:
     """native_weights: the format of the published checkpoint. experts: whether it is a mixture of experts. context_tokens: its
-    own, without positions scaled."""
+    own, without positions scaled. encodes: whether the checkpoint has an encoder of images or recordings."""
 
     llm: str
     hugging_face_id: str | None
     native_weights: str
     experts: bool
     context_tokens: int
+    encodes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

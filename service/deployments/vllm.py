@@ -112,10 +112,11 @@ def _tier_words(kind: ReplicaKind) -> list[Word]:
 
 
 def _image_words(kind: ReplicaKind) -> list[Word]:
-    """How many images, videos or recordings a prompt may have: memory is kept for the largest step of so many."""
+    """How many images, videos or recordings a prompt may have: memory is kept for the largest step of so many. A plan for text
+    counts on the memory that an encoder would take, so that it is not loaded."""
     traffic = kind.workload.traffic
     if traffic is None or traffic.media is None:
-        return []
+        return ["--language-model-only"] if kind.model.encodes else []
     kinds = {"images": "image", "video": "video", "audio": "audio"}
     return ["--limit-mm-per-prompt", json.dumps({kinds[traffic.media_field]: traffic.media.per_request})]
 

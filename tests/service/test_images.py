@@ -226,8 +226,20 @@ class TestPlans:
         answer = client.get(f"/v1/recommendations/{made['id']}/deployments", params={"target": "vllm"})
         assert answer.status_code == 200, answer.text
         assert "--limit-mm-per-prompt" in answer.text
+        assert "--language-model-only" not in answer.text
         wanted = client.get(f"/v1/recommendations/{made['id']}/measurements")
         assert wanted.status_code in (200, 404)
+
+    @pytest.mark.parametrize(("llm", "without"), [("qwen3-vl-8b", True), ("qwen3-8b", False)])
+    def test_an_encoder_that_a_plan_for_text_has_no_memory_for_is_not_loaded(
+        self, client: TestClient, llm: str, without: bool
+    ) -> None:
+        traffic = {k: v for k, v in PLAN["workloads"][0]["traffic"].items() if k != "images"}
+        body = changed(changed(PLAN, "workloads/0/llm", llm), "workloads/0/traffic", traffic)
+        made = client.post("/v1/recommendations", json=body).json()
+        assert made["outcome"] == "optimal", made
+        answer = client.get(f"/v1/recommendations/{made['id']}/deployments", params={"target": "vllm"})
+        assert ("--language-model-only" in answer.text) is without, answer.text
 
     def test_images_within_classes_and_sessions_are_refused(self, client: TestClient) -> None:
         body = changed(ESTIMATE, "traffic/images", IMAGES)
