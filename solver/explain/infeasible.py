@@ -17,7 +17,15 @@ from solver.fleet import FleetProblem
 from solver.fleet import loosened_limits as fleet_limits
 from solver.fleet import relaxations as fleet_relaxations
 from solver.limit import Limit, LimitKind, TargetLimit
-from solver.planning.assemble import MOST_NODES, Assembly, assemble, fewest_nodes, most_nodes, with_default_limits
+from solver.planning.assemble import (
+    MOST_NODES,
+    Assembly,
+    assemble,
+    fewest_nodes,
+    most_nodes,
+    with_default_limits,
+    within_default_where_needed,
+)
 from solver.planning.types import Conflict, PlanningInput, Relaxation
 from solver.workload import Targets
 
@@ -107,6 +115,7 @@ def _sourcing_relaxations(planning: PlanningInput, assembly: Assembly, resolver:
     if commits(planning):
         with suppress(NoPlanInTimeError):
             changed = assemble(without_rules(planning, frozenset({COMMITMENTS})), assembly.screened)
+            changed = within_default_where_needed(planning, changed)
             price = resolver.best(changed, gap_fraction=PRICE_GAP_FRACTION).usd_per_hour
             if price is not None:
                 yield Relaxation(COMMITMENTS, None, None, price)
@@ -118,6 +127,7 @@ def _sourcing_relaxations(planning: PlanningInput, assembly: Assembly, resolver:
             changed = assemble(without_rules(planning, lifted), assembly.screened)
             if fewest_nodes(changed) > most_nodes(planning, changed):
                 continue  # not even all of it would do
+            changed = within_default_where_needed(planning, changed)
             price = resolver.best(changed, gap_fraction=PRICE_GAP_FRACTION).usd_per_hour
             if price is not None:
                 some = True

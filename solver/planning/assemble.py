@@ -342,7 +342,24 @@ def with_default_limits(planning: PlanningInput, assembly: Assembly) -> Assembly
     offers = tuple(replace(slot, is_default_most=slot.id in unlimited) for slot in slots if slot.device_id in devices)
     offers += tuple(slot for slot in assembly.problem.offers if slot.id in units)
     demands = tuple(
-        replace(demand, allowed_offer_ids=_demand(one.workload, offers).allowed_offer_ids)
+        _admitted_among(demand, one.workload, assembly.problem.offers, offers)
         for demand, one in zip(assembly.problem.demands, assembly.screened, strict=True)
     )
     return replace(assembly, problem=replace(assembly.problem, offers=offers, demands=demands))
+
+
+def _admitted_among(
+    demand: Demand, workload: Workload, before: tuple[OfferSlot, ...], now: tuple[OfferSlot, ...]
+) -> Demand:
+    """The demand among other offers, admitted to those that its workload's places admit; a question's own choice stays."""
+    if demand.allowed_offer_ids != _demand(workload, before).allowed_offer_ids:
+        return demand
+    return replace(demand, allowed_offer_ids=_demand(workload, now).allowed_offer_ids)
+
+
+def within_default_where_needed(planning: PlanningInput, assembly: Assembly) -> Assembly:
+    """With every offer limited from the start where the demand takes more nodes than the default allows of any one. Without it a vast
+    demand would be planned on as many nodes as serve it, placed one by one, before the limit is looked at."""
+    if planning.default_max_nodes is None or fewest_nodes(assembly) <= planning.default_max_nodes:
+        return assembly
+    return with_default_limits(planning, assembly)

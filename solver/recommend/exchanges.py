@@ -14,7 +14,7 @@ from solver.errors import InvalidInputError, NoPlanInTimeError
 from solver.explain.resolver import Resolver
 from solver.fleet import FleetResult
 from solver.outcome import Outcome
-from solver.planning.assemble import Assembly, assemble, offer_slots
+from solver.planning.assemble import Assembly, assemble, offer_slots, within_default_where_needed
 from solver.planning.placements import plan_entries
 from solver.planning.types import Alternative, Observer, PlanningInput, PoolsReport
 
@@ -102,7 +102,7 @@ def assembled(planning: PlanningInput, screened: Sequence[Screened], without: As
     slots = offer_slots(planning)
     here = {slot.id for slot in slots}
     others = () if without is None else tuple(slot for slot in without.problem.offers if slot.id not in here)
-    return assemble(planning, screened, slots + others)
+    return within_default_where_needed(planning, assemble(planning, screened, slots + others))
 
 
 def uses_exchanges(assembly: Assembly, result: FleetResult) -> bool:

@@ -23,7 +23,7 @@ from solver.fleet.groups.losses import losses_of_plan
 from solver.fleet.plan import gap_between
 from solver.llm_shape import LlmShape
 from solver.outcome import Outcome, Status
-from solver.planning.assemble import Assembly, assemble, fewest_nodes, with_default_limits, with_most_copies
+from solver.planning.assemble import Assembly, assemble, with_most_copies, within_default_where_needed
 from solver.planning.placements import entries_of_units, machines_of, plan_entries, split_devices
 from solver.planning.types import (
     Alternative,
@@ -162,8 +162,7 @@ def _solved(
     assembly = assemble(planning, every)
     if spread is not None and spread.spreads:
         assembly = with_most_copies(assembly, spread.most_copies, spread.spreads)
-    if planning.default_max_nodes is not None and fewest_nodes(assembly) > planning.default_max_nodes:
-        assembly = with_default_limits(planning, assembly)
+    assembly = within_default_where_needed(planning, assembly)
     alone = learn_alone(planning, assembly, confirmations, solve_confirmed)
     solved_request = SolvedRequest(
         planning, *solve_confirmed(assembly, planning, confirmations, observe), confirmations

@@ -15,7 +15,7 @@ from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetResult
 from solver.hardware import Offer
 from solver.outcome import Outcome
-from solver.planning.assemble import Assembly, assemble, offer_slots, slot_of
+from solver.planning.assemble import Assembly, assemble, offer_slots, slot_of, within_default_where_needed
 from solver.planning.needed_offers import needed_offers
 from solver.planning.placements import Placement, placements, plan_entries
 from solver.planning.types import PlanEntry, PlanningInput
@@ -179,4 +179,4 @@ def assembled(planning: PlanningInput, screened: Sequence[Screened], named: Sequ
     slots = offer_slots(planning)
     here = {slot.id for slot in slots}
     named_slots = tuple(slot_of(o) for o in needed_offers(replace(planning, offers=tuple(named))) if o.id not in here)
-    return assemble(planning, screened, slots + named_slots)
+    return within_default_where_needed(planning, assemble(planning, screened, slots + named_slots))

@@ -40,6 +40,12 @@ def test_what_leaves_everything_out_is_blamed_though_there_is_too_little_of_it_t
 def test_a_demand_that_nobody_has_machines_for_is_answered_in_its_time(client: TestClient) -> None:
     """A billion requests a second took a minute and a half of processor time at a limit of ten seconds."""
     vast = changed(BODY, "workloads/0/traffic/requests_per_s", 1e9) | {"time_limit_s": 10}
+    apart = changed(vast, "workloads/0/roles", ["disaggregated"]) | {
+        "limits": {"devices": ["h100-sxm"], "providers": ["aws"]}
+    }
+    began_s = time.process_time()
+    assert answered(client, apart)["outcome"] == "infeasible"
+    assert time.process_time() - began_s < 20.0
     for limits in (
         {},
         {"max_usd_per_hour": "100"},

@@ -8,8 +8,8 @@ import pytest
 from solver.explain.sourcing import rules_in_force, without_rules
 from solver.limit import Limit, LimitKind
 from solver.planning.types import PlanningInput, Recommendation
-from solver.recommend.recommend import recommend, solve_request
-from solver.why.resolve import Clock
+from solver.recommend.recommend import recommend, screened, solve_request
+from solver.why.resolve import Clock, QuestionOutcome, assembled
 from solver.why.why_not import Thing, why_not
 from tests.solver.planning_cases import A100, H100, L4, L40S, MEMO, cost, offer, planning, workload
 
@@ -91,3 +91,26 @@ def test_an_offer_asked_about_stays_in_the_search_where_others_run_out(usd_per_h
     else:
         assert found.usd_per_hour is not None
         assert found.usd_per_hour > cost(every)
+
+
+@pytest.mark.parametrize("usd_per_hour", [7.5, 30.0])
+def test_who_is_asked_about_alone_is_planned_with_alone_where_that_runs_out(usd_per_hour: float) -> None:
+    """Beyond the default all offers came back, and "only" was answered with machines of others."""
+    asked = replace(market(360.0, 1), withheld=(), explain=False)
+    named = offer(A100, usd_per_hour, suffix="-asked-about")
+    solved = solve_request(asked, MEMO)
+    thing = Thing("offer", named.id, (named,), frozenset({A100.device.id}))
+    found = why_not(solved, thing, 0, MEMO, Clock(60.0))
+    assert found.only is not None
+    alone = recommend(replace(asked, offers=(named,)), MEMO)
+    assert not alone.entries, "one node of it is too few"
+    assert not found.only.entries, found.only.nodes
+    assert found.only.outcome is QuestionOutcome.INFEASIBLE
+
+
+def test_a_question_about_a_vast_demand_places_no_more_than_there_is() -> None:
+    """It placed as many nodes as serve it, tens of millions one by one, before it looked how many there are."""
+    for rate, most in ((1e9, 1_000), (10.0, None)):
+        asked = replace(market(rate, 1_000), withheld=(), explain=False)
+        every = [screened(asked, one, MEMO) for one in asked.workloads]
+        assert {slot.max_nodes for slot in assembled(asked, every).problem.offers} == {most}
