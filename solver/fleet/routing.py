@@ -6,6 +6,7 @@ rounded, so the linear programme is solved again with the replicas as they are.
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from solver.fleet.problem import FleetProblem
 
 Placed = tuple[int, int]
 """(deployment row, position of an offer)."""
+KEPT_BALANCES = 2_000
+"""Divisions of traffic kept, of some hundred bytes each."""
 LEAST_SHARE = 1e-9
 """Of a class's demand: less than this is a solver's rounding."""
 
@@ -79,6 +82,21 @@ def balance_load(load: FloatArray, replicas: Sequence[int]) -> tuple[float, Floa
         rate = np.where(usable[:, k], counts / np.where(usable[:, k], load[:, k], 1.0), 0.0)
         shares[:, k] = rate / rate.sum()
         return float(1.0 / rate.sum()), shares
+    busiest, known = _balanced(load.shape, load.astype(np.float64).tobytes(), counts.tobytes())
+    return busiest, known.copy()
+
+
+@lru_cache(maxsize=KEPT_BALANCES)
+def _balanced(shape: tuple[int, int], load_bytes: bytes, count_bytes: bytes) -> tuple[float, FloatArray]:
+    """The programme of ``balance_load``, of several rows and classes. Kept: a search asks several times of the same replicas, when it
+    leaves some out, divides traffic and checks.
+
+    load_bytes, count_bytes: the arrays, of 64-bit floating-point numbers, by which it is known again.
+    """
+    load, counts = np.frombuffer(load_bytes).reshape(shape), np.frombuffer(count_bytes)
+    shares = np.zeros_like(load)
+    classes = np.flatnonzero((load > 0).any(axis=0))
+    usable = np.isfinite(load) & (load > 0) & (counts[:, None] > 0)
     from scipy.optimize import linprog  # many plans need none, and it is large
     from scipy.sparse import coo_array
 

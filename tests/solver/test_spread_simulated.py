@@ -57,10 +57,14 @@ def at_random(asked: PlanningInput) -> PlanningInput:
 
 def least_costs(asked: PlanningInput) -> tuple[float, float]:
     """The least cost over every number of replicas: where they count for what they sustain at their own number, and for no more than
-    at any smaller one. A search that has not simulated a candidate at each smaller number lies between."""
+    at any smaller one. A search that has not simulated a candidate at each smaller number lies between. Numbers that cost more than the
+    best plan of fewer at the cheapest offer's price are not tried."""
     found: list[list[float]] = [[], []]
     fewest: dict[int, float] = {}
+    least_usd = min(offer.usd_per_hour for offer in asked.offers)  # of one replica: nodes have one device
     for n in range(1, MOST + 1):
+        if n * least_usd >= min(found[1], default=math.inf):
+            break
         stated = spread_over(asked, (n,))
         one = screened(stated, stated.workloads[0], MEMO)
         brackets, able = Brackets([one]), np.flatnonzero(one.serves)
