@@ -1,6 +1,7 @@
 """Traffic divided over replicas: what is kept of one division is not another's."""
 
 import numpy as np
+import pytest
 
 from solver.fleet.routing import balance_load
 
@@ -17,9 +18,13 @@ def test_who_changes_a_division_changes_nobody_elses() -> None:
 
 
 def test_a_division_is_known_by_every_load_and_number_of_replicas() -> None:
-    found = {balance_load(LOAD, replicas)[0] for replicas in ([2, 1, 1], [1, 2, 1], [1, 1, 2])}
-    found |= {balance_load(LOAD * factor, [2, 1, 1])[0] for factor in (2.0, 3.0)}
-    found |= {balance_load(LOAD[:, ::-1], [2, 1, 1])[0]}
-    assert len(found) == 6
-    least = balance_load(LOAD, [2, 1, 1])[0]
-    assert balance_load(LOAD * 2.0, [4, 2, 2])[0] == np.float64(least)
+    asked = [(LOAD, counts) for counts in ([2, 1, 1], [1, 2, 1], [1, 1, 2])]
+    asked += [(LOAD * 2.0, [2, 1, 1]), (LOAD[:, ::-1], [2, 1, 1]), (LOAD[:2], [2, 1])]
+    after_others = [balance_load(*one) for one in asked]
+    for (load, counts), (busiest, shares) in zip(asked, after_others, strict=True):
+        assert shares.shape == load.shape
+        work = np.where(np.isfinite(load), load, 0.0) * shares
+        assert work.sum(axis=1) / counts == pytest.approx(busiest)  # all are as busy
+        assert shares.sum(axis=0) == pytest.approx(1.0)
+        assert shares[~np.isfinite(load)].sum() == 0.0
+    assert after_others[3][0] == pytest.approx(2.0 * after_others[0][0])
