@@ -16,9 +16,9 @@ from solver.explain.targets import looser_targets, replaced, retargeted, stated_
 from solver.fleet import FleetProblem
 from solver.fleet import loosened_limits as fleet_limits
 from solver.fleet import relaxations as fleet_relaxations
+from solver.fleet.problem import MOST_NODES_PLACED
 from solver.limit import Limit, LimitKind, TargetLimit
 from solver.planning.assemble import (
-    MOST_NODES,
     Assembly,
     assemble,
     fewest_nodes,
@@ -138,7 +138,7 @@ def _sourcing_relaxations(planning: PlanningInput, assembly: Assembly, resolver:
 
 def limited_offers(planning: PlanningInput, problem: FleetProblem) -> list[str]:
     """Offers whose own limit may be what is missing: cheapest per device first, few, each costs some solves."""
-    default = planning.default_max_nodes or MOST_NODES
+    default = planning.default_max_nodes or MOST_NODES_PLACED
     limited = [offer for offer in problem.offers if offer.max_nodes is not None and offer.max_nodes < default]
     limited.sort(key=lambda offer: (offer.usd_per_hour / offer.devices, offer.id))
     return [offer.id for offer in limited[:MOST_OFFER_STEPS]]

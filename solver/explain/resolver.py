@@ -8,7 +8,8 @@ from solver.confirmation.loop import capacities_of, solve_confirmed, with_settle
 from solver.confirmation.watch import Watch
 from solver.errors import NoPlanInTimeError, SolverFailedError
 from solver.fleet import FleetProblem, FleetResult
-from solver.fleet.relaxations import MOST_NODES, is_unlimited
+from solver.fleet.problem import MOST_NODES_PLACED
+from solver.fleet.relaxations import is_unlimited
 from solver.planning.assemble import Assembly
 from solver.planning.types import PlanningInput
 
@@ -142,7 +143,8 @@ class Resolver:
 def placeable(problem: FleetProblem) -> FleetProblem:
     """With as many nodes of offers whose limit was lifted as are worth placing one by one."""
     offers = tuple(
-        replace(o, max_nodes=MOST_NODES) if o.is_default_most and o.max_nodes is None else o for o in problem.offers
+        replace(o, max_nodes=MOST_NODES_PLACED) if o.is_default_most and o.max_nodes is None else o
+        for o in problem.offers
     )
     return replace(problem, offers=offers)
 

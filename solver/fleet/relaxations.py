@@ -15,12 +15,9 @@ from solver.fleet.loosened_limits import (
     replicas_change,
 )
 from solver.fleet.plan import FleetResult
-from solver.fleet.problem import FleetProblem, OfferSlot
+from solver.fleet.problem import MOST_NODES_PLACED, FleetProblem, OfferSlot
 from solver.fleet.solve import Solve, solve_fleet
 from solver.limit import Limit, LimitKind
-
-MOST_NODES = 20_000
-"""Of an offer, that are worth saying would do. Nodes are placed one by one: thirty million of them took 14 GiB and minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +152,10 @@ def _fewest(
     change: Callable[[int], ChangedProblem], now: int, offer_ids: Sequence[str], solve: Solve
 ) -> RelaxedLimit | None:
     """The least count of these offers' nodes that admits a plan, between ``now``, which does not, and what the cheapest takes where
-    they are many; None where MOST_NODES do not."""
-    if now >= MOST_NODES:
+    they are many; None where MOST_NODES_PLACED do not."""
+    if now >= MOST_NODES_PLACED:
         return None
-    result = solve(replace(change(MOST_NODES).problem, objective="cost"))
+    result = solve(replace(change(MOST_NODES_PLACED).problem, objective="cost"))
     if result.plan is None:
         return None
     taken = result.plan.nodes_by_offer()

@@ -21,6 +21,7 @@ from solver.fleet import (
     Split,
 )
 from solver.fleet.deployments import AGGREGATED, PREFILL, ROLES
+from solver.fleet.problem import MOST_NODES_PLACED
 from solver.hardware import Offer, PlaceKind
 from solver.planning.needed_offers import needed_offers
 from solver.planning.published_in_plan import UNITS, units_in
@@ -295,13 +296,9 @@ def exceeds_default(plan: Plan, assembly: Assembly, default_max_nodes: int | Non
     return any(nodes > default_max_nodes for offer, nodes in plan.nodes_by_offer().items() if offer in unlimited)
 
 
-MOST_NODES = 20_000
-"""Of an offer in a request without a default limit."""
-
-
 def most_nodes(planning: PlanningInput, assembly: Assembly) -> int:
     """Nodes on offer altogether."""
-    default = planning.default_max_nodes or MOST_NODES
+    default = planning.default_max_nodes or MOST_NODES_PLACED
     return sum(default if offer.max_nodes is None else offer.max_nodes for offer in assembly.problem.offers)
 
 
