@@ -76,9 +76,9 @@ def calibrate(
         elder = next((c for c in found.values() if (c.family, c.engine) == (family, engine)), None)
         corrections = previous.corrections if previous else []
         before = next((c for c in corrections if (c.device, c.engine) == (device, engine)), None)
-        found[device, engine] = _engine_correction(
-            catalog, priors, device, engine, groups[device, engine], rounds, before, elder
-        )
+        runs_here = groups[device, engine]
+        base, fit = fitted(catalog, priors, device, engine, runs_here, rounds, before, elder)
+        found[device, engine] = _engine_correction(catalog, priors, device, engine, runs_here, base, fit)
     return CorrectionSetRow(
         number=number,
         made_on=made_on,
@@ -117,13 +117,10 @@ def _engine_correction(
     device: str,
     engine: str,
     runs: Sequence[Measurement],
-    rounds: int,
-    before: EngineCorrectionRow | None,
-    elder: EngineCorrectionRow | None,
+    base: Constants,
+    fit: Fit,
 ) -> EngineCorrectionRow:
-    """before: constants at which the search begins. elder: what a sibling with more runs taught, towards which this fit is pulled instead
-    of the catalog's values."""
-    base, fit = fitted(catalog, priors, device, engine, runs, rounds, before, elder)
+    """What a fit of these runs says, and how far it is off where they are left out. base: towards what it was pulled."""
     left_out = predictions_left_out(runs, fit)
     here = {run.id: told(run, fit.constants) for run in runs}
     physics = {run.id: told(run, physics_constants(catalog, priors, device, engine)) for run in runs}
