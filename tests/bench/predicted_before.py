@@ -80,6 +80,17 @@ def show_bursts(said: Mapping[str, Any]) -> None:
     Console(width=150).print(table)
 
 
+def show_cache(title: str, predicted: int, reported: Mapping[str, Any]) -> None:
+    for start, engine in (
+        ("the engine", reported["kv_cache_tokens"]),
+        ("a first start with nothing compiled", reported.get("kv_cache_tokens_with_nothing_compiled")),
+    ):
+        if engine is not None:
+            print(
+                f"{title}: a cache of {predicted:,} tokens predicted, {engine:,} by {start}, {100.0 * (predicted / engine - 1.0):+.1f} %"
+            )
+
+
 def show_runs(title: str, file: str, said: Mapping[str, Any]) -> None:
     """Each run of one file beside its prediction, and its cache."""
     found = read(file)
@@ -108,10 +119,7 @@ def show_runs(title: str, file: str, said: Mapping[str, Any]) -> None:
                 f"{errors[-1]:+.1f}",
             ]
         if "memory" in foretold:
-            cache, engine = foretold["memory"]["kv_cache_tokens"], found["engine_reported"]["kv_cache_tokens"]
-            print(
-                f"{title}: a cache of {cache:,} tokens predicted, {engine:,} by the engine, {100.0 * (cache / engine - 1.0):+.1f} %"
-            )
+            show_cache(title, foretold["memory"]["kv_cache_tokens"], found["engine_reported"])
         table.add_row(*row)
     Console(width=150).print(table)
     for figure, errors in off.items():

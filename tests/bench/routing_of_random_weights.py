@@ -7,64 +7,32 @@ clients) says how uneven that routing is; the other five are then predicted with
 import json
 from typing import Any
 
-from pydantic import TypeAdapter
 from rich.console import Console
 from rich.table import Table
 from scipy.optimize import brentq
 
 from catalog.benchmark_rows import DEFAULT_ROOT
 from catalog.read import Catalog, read_catalog
-from service.corrections.measurements import LOAD_FIELDS, catalog_priors
+from service.corrections.measurements import catalog_priors, measurement
 from service.corrections.snapshot import in_force
-from service.recommendations.from_rows import (
-    device_from_row,
-    layout_from_wire,
-    llm_from_row,
-    load_from_wire,
-    precision_from_wire,
-    traffic_from_wire,
-)
-from service.wire.deployment import LayoutIn, PrecisionIn
-from service.wire.traffic import Load, TrafficShape
 from solver.corrections.evidence import Measurement, predicted
-from solver.deployment.deploy import deploy
-from solver.step.constants import resolve_constants
-from solver.workload import EngineSettings
 
 FILE = DEFAULT_ROOT / "kept_back" / "h100-sxm_vllm-0.24.0_gemma-4-26b-a4b_bf16_tp1_r.json"
 TOLD_BY = "g26-c8"
 ROUTING = "expert_evenness_16bit"
 RANGE = (0.02, 20.0)
 S_PER_MS = 1e-3
-ANY_LOAD: TypeAdapter[Load] = TypeAdapter(Load)
 
 
-def measured_run(catalog: Catalog, run: dict[str, Any]) -> Measurement:
+def measured_run(catalog: Catalog, name: str, run: dict[str, Any]) -> Measurement:
     """A run of the file as fits take runs, under the newest correction set."""
-    body = run["benchmark"]
-    context = body["context"]
-    shape = llm_from_row(catalog.llms[context["llm"]].model_dump(mode="json"))
-    device = device_from_row(catalog.devices[context["device"]].model_dump(mode="json"))
-    settings = EngineSettings(
-        context["engine"]["name"], context["engine"]["version"], max_batched_tokens=run["max_batched_tokens"],
-        max_sequences=run["max_sequences"], max_context_tokens=run["max_context_tokens"],
-    )  # fmt: skip
-    traffic = traffic_from_wire(
-        TrafficShape.model_validate({k: v for k, v in body["traffic"].items() if k in TrafficShape.model_fields})
-    )
-    priors = in_force(catalog.corrections[-1], catalog_priors(catalog))
-    constants = resolve_constants(priors, device=device.id, family=device.family, engine=settings.name, llm=shape.id)
-    configuration = deploy(
-        shape, device, constants, layout_from_wire(LayoutIn.model_validate(context["layout"])),
-        precision_from_wire(PrecisionIn.model_validate(context["precision"])), settings, traffic,
-    ).configuration  # fmt: skip
-    results = body["results"]
-    times = {
-        "time_per_output_token": results["tpot_ms"]["mean"] * S_PER_MS,
-        "time_to_first_token": results["ttft_ms"]["mean"] * S_PER_MS,
-    }
-    load = load_from_wire(ANY_LOAD.validate_python({k: v for k, v in body["load"].items() if k in LOAD_FIELDS}))
-    return Measurement("", "", shape.model_class, configuration, traffic, load, times)
+    body, like = run["benchmark"], catalog.benchmarks[0]
+    sizes = ["--max-num-seqs", str(run["max_sequences"]), "--max-model-len", str(run["max_context_tokens"])]
+    context = {**body["context"], "engine": {**body["context"]["engine"], "arguments": sizes}}
+    row = like.runs[0].model_copy(update={"id": name, "benchmark": {**body, "context": context}})
+    reported = like.engine_reported.model_copy(update={"max_batched_tokens": run["max_batched_tokens"]})
+    file = like.model_copy(update={"runs": (row,), "engine_reported": reported})
+    return measurement(catalog, in_force(catalog.corrections[-1], catalog_priors(catalog)), file, row)
 
 
 def at(run: Measurement, evenness: float) -> dict[str, float]:
@@ -73,7 +41,7 @@ def at(run: Measurement, evenness: float) -> dict[str, float]:
 
 def main() -> None:
     catalog = read_catalog()
-    runs = {name: measured_run(catalog, run) for name, run in json.loads(FILE.read_text())["runs"].items()}
+    runs = {name: measured_run(catalog, name, run) for name, run in json.loads(FILE.read_text())["runs"].items()}
     one, metric = runs[TOLD_BY], "time_per_output_token"
     evenness = brentq(lambda s: at(one, s)[metric] - one.measured[metric], *RANGE, xtol=1e-3)
     table = Table("run", "TPOT ms: even", "uneven", "measured", "off %", "TTFT ms: even", "uneven", "measured", "off %")
