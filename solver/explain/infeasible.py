@@ -4,7 +4,6 @@ Every statement is a request solved again to the rules of a plan: a relaxation i
 with that plan's price; a conflict where lifting any one of its limits leaves a plan. What there was no time for is left out.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -44,8 +43,6 @@ PRICE_GAP_FRACTION = 0.01
 SHARE_GAP_FRACTION = 1e-3
 SERVED_AGAIN = 1.0 - 1e-6
 """A share that can be served, rounded down: asked for again, it must not fail on its last digit."""
-MOST_NODES_MULTIPLIED = 1_000
-"""Placed one by one to find the largest share of a vast demand."""
 
 
 Changed = Callable[[float | None], Assembly]
@@ -149,36 +146,11 @@ def _largest_fraction(assembly: Assembly, resolver: Resolver) -> float | None:
     problem = assembly.problem
     if not len(problem.deployments) or not problem.offers:
         return 0.0
-    vast = replace(shrunk(bounded(problem)), objective="throughput")
+    vast = replace(bounded(problem), objective="throughput")
     found = resolver.best(replace(assembly, problem=vast), gap_fraction=SHARE_GAP_FRACTION)
     if found.throughput_multiple is None:
         return 0.0
     return None if found.throughput_multiple >= 1.0 else found.throughput_multiple * SERVED_AGAIN
-
-
-def shrunk(problem: FleetProblem) -> FleetProblem:
-    """A vast fleet and its demand, both divided by one whole number: as many times the demand can be served.
-
-    The number divides all limits of nodes, so that the small fleet is exactly its part of the large one. A million nodes placed
-    one by one would take a minute to say that ten million requests a second are too many.
-    """
-    nodes = sum(offer.max_nodes or 0 for offer in problem.offers)
-    least = nodes // MOST_NODES_MULTIPLIED
-    common = math.gcd(*(offer.max_nodes or 0 for offer in problem.offers))
-    exact = [f for f in range(1, min(common, 10_000) + 1) if common % f == 0 and f >= least]
-    factor = exact[0] if exact else max(common, 1)
-    rate = sum(sum(demand.requests_per_s) for demand in problem.demands)
-    limits = problem.limits
-    of_the_whole = limits.budget_usd_per_hour is not None or limits.power_w is not None or bool(limits.quotas)
-    if factor <= 1 or rate <= 0.0 or of_the_whole:
-        return problem
-    return replace(
-        problem,
-        offers=tuple(
-            replace(o, max_nodes=None if o.max_nodes is None else o.max_nodes // factor) for o in problem.offers
-        ),
-        demands=tuple(replace(d, requests_per_s=tuple(r / factor for r in d.requests_per_s)) for d in problem.demands),
-    )
 
 
 def bounded(problem: FleetProblem) -> FleetProblem:

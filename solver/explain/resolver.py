@@ -123,7 +123,7 @@ class Resolver:
         """Is there any plan? Raises NoPlanInTimeError where that could not be settled."""
         problem = replace(assembly.problem, objective="cost")
         if is_unlimited(problem):
-            # What serves one request a second serves any number, as often over: millions of nodes need no placing.
+            # What serves one request a second serves any number, as often over, and programmes count no millions of nodes exactly.
             demands = tuple(
                 replace(d, requests_per_s=tuple(min(rate, 1.0) for rate in d.requests_per_s)) for d in problem.demands
             )
@@ -141,7 +141,7 @@ class Resolver:
 
 
 def placeable(problem: FleetProblem) -> FleetProblem:
-    """With as many nodes of offers whose limit was lifted as are worth placing one by one."""
+    """With as many nodes of offers whose limit was lifted as are worth planning with."""
     offers = tuple(
         replace(o, max_nodes=MOST_NODES_PLACED) if o.is_default_most and o.max_nodes is None else o
         for o in problem.offers

@@ -68,8 +68,8 @@ def read_plan(model: FleetProgramme, name: SolverName) -> Found | None:
     return realised(model.reduced, whole_numbers(model), slots_of(model), name)
 
 
-def slots_of(model: FleetProgramme) -> dict[int, list[tuple[int, ...]]]:
-    """Sizes on each node by group (its first offer), where the solver chose how nodes are cut up."""
+def slots_of(model: FleetProgramme) -> dict[int, list[tuple[tuple[int, ...], int]]]:
+    """Sizes on a node, and how many nodes, by group (its first offer), where the solver chose how nodes are cut up."""
     groups = model.reduced.groups
     return {
         groups[p].offers[0]: paths({arc: _whole(variable) for arc, variable in flow.items()}, groups[p].devices)

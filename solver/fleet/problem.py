@@ -17,7 +17,7 @@ from solver.objective import Objective
 Resource = Literal["cost", "power", "carbon"]
 """What a fleet takes: USD per hour, W, kg CO2e per hour."""
 MOST_NODES_PLACED = 20_000
-"""Of an offer that nobody limits, worth planning with. Nodes are placed one by one: thirty million of them took 14 GiB and minutes."""
+"""Of an offer that nobody limits, worth planning with."""
 MOST_LOSSES = 500
 """Sets of lost domains of which each needs a routing of its own; only workloads of several traffic classes do."""
 

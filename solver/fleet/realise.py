@@ -7,19 +7,19 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from solver.fleet.alike_nodes import AlikeNodes, count_alike, fill_paths, first_fit_decreasing
 from solver.fleet.deployments import ROLES, FloatArray
 from solver.fleet.groups.losses import worst_losses
 from solver.fleet.groups.offer_groups import OfferGroup, loads
 from solver.fleet.heuristic.greedy import Draft
 from solver.fleet.heuristic.taken import PlacementKey
-from solver.fleet.model.packing import fill_paths, first_fit_decreasing
 from solver.fleet.plan import NodeGroup, Plan, Route
 from solver.fleet.problem import FleetProblem
 from solver.fleet.routing import Placed, route
 from solver.fleet.splits import divide, fills_items, put_on_instances, splits_of
 
-Slots = Mapping[int, Sequence[tuple[int, ...]]]
-"""Sizes on each node by group (its first offer), where the solver had to choose how nodes are cut up."""
+Slots = Mapping[int, Sequence[tuple[tuple[int, ...], int]]]
+"""Sizes on a node, and how many nodes, by group (its first offer), where the solver had to choose how nodes are cut up."""
 
 LOAD_TOLERANCE = 1e-6
 """Relative excess of load over capacity that is the solvers' feasibility tolerance."""
@@ -69,19 +69,28 @@ def _place(
         room = {offer: left.get(offer, 0) - reserved.get(offer, 0) for offer in group.offers}
         free = min(sum(room.values()), sum(left.get(offer, 0) for offer in group.offers) - spare)
         packed = first_fit_decreasing(wanted, sizes, group.devices)
-        if len(packed) > free and anchor in slots:
+        if count_alike(packed) > free and anchor in slots:
             packed = fill_paths(wanted, sizes, slots[anchor])
-        if len(packed) > free:
-            raise PlanBrokenError(f"{len(packed)} nodes of {group.node_type_id} are needed, {free} taken")
+        if count_alike(packed) > free:
+            raise PlanBrokenError(f"{count_alike(packed)} nodes of {group.node_type_id} are needed, {free} taken")
         more = fills_items(wanted, instances, fills)
-        for node in packed:
-            _fill(node, sizes, group.devices, more)
-        put_on_instances(table, packed, instances, fills)
-        contents = sorted(tuple(sorted((int(table.key[row]), count) for row, count in node.items())) for node in packed)
-        places = [offer for offer in group.offers for _ in range(room[offer])]
-        for content, offer in zip(contents, places, strict=False):
-            node_groups[offer, 1, content] += 1
-            left[offer] -= 1
+        packed = [AlikeNodes(_filled(one.content, sizes, group.devices, more), one.nodes) for one in packed]
+        packed = put_on_instances(table, packed, instances, fills)
+        contents = sorted(
+            (tuple(sorted((int(table.key[row]), count) for row, count in one.content.items())), one.nodes)
+            for one in packed
+        )
+        places = [offer for offer in reversed(group.offers) if room[offer] > 0]
+        for content, waiting in contents:
+            while waiting and places:
+                offer = places[-1]
+                here = min(waiting, room[offer])
+                node_groups[offer, 1, content] += here
+                left[offer] -= here
+                room[offer] -= here
+                waiting -= here
+                if not room[offer]:
+                    places.pop()
     for offer, count in left.items():
         if count:
             node_groups[offer, 1, ()] += count
@@ -101,13 +110,15 @@ def _that_fill(problem: FleetProblem, rows: Iterable[int]) -> frozenset[int]:
     return frozenset(row for row, demand in of.items() if demand.fills_nodes and demand.most_copies is None)
 
 
-def _fill(node: Counter[int], sizes: Mapping[int, int], devices: int, items: Container[int]) -> None:
-    """Devices that are paid for run one more replica of what the node already runs, among these items."""
+def _filled(node: Mapping[int, int], sizes: Mapping[int, int], devices: int, items: Container[int]) -> dict[int, int]:
+    """What a node runs where devices that are paid for run one more replica of what is there already, among these items."""
+    filled = dict(node)
     free = devices - sum(sizes[row] * count for row, count in node.items())
     for row in sorted((r for r in node if r in items), key=lambda r: (-sizes[r], r)):
         more = free // sizes[row]
-        node[row] += more
+        filled[row] += more
         free -= more * sizes[row]
+    return filled
 
 
 def _without_surplus(

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 
+from solver.fleet.alike_nodes import AlikeNodes, drop, take
 from solver.fleet.deployments import WHOLE, DeploymentTable
 
 
@@ -42,25 +43,30 @@ def fills_items(
 
 def put_on_instances(
     table: DeploymentTable,
-    nodes: Sequence[Counter[int]],
+    packed: Sequence[AlikeNodes],
     instances: Mapping[int, Mapping[int, int]],
     fills: Container[int],
-) -> None:
-    """Replace split devices in ``nodes`` by the replicas on their instances, device after device.
+) -> list[AlikeNodes]:
+    """Nodes with the replicas on their instances in place of split devices, device after device.
 
     fills: of these rows, instances left over run one more replica of what their node runs on such instances, each in turn.
     """
     for split, running in sorted(instances.items()):
-        waiting = [row for row, count in sorted(running.items()) for _ in range(count)]
-        last = waiting[-1]
-        waiting.reverse()
-        for node in nodes:
-            slots = node.pop(_item(split), 0) * table.splits[split].instances
-            here = [waiting.pop() for _ in range(min(slots, len(waiting)))]
-            turns = [row for row in sorted(set(here)) or [last] if row in fills]
-            if turns:
-                here += [turns[i % len(turns)] for i in range(slots - len(here))]
-            node.update(here)
+        waiting = sorted(running.items(), reverse=True)
+        last = waiting[0][0]
+        before, packed = packed, list[AlikeNodes]()
+        for alike in before:
+            content = {item: count for item, count in alike.content.items() if item != _item(split)}
+            slots = alike.content.get(_item(split), 0) * table.splits[split].instances
+            left = alike.nodes
+            while left:
+                here, nodes = take(waiting, slots, left) if slots else (Counter[int](), left)
+                drop(waiting, slots * nodes)
+                turns = [row for row in sorted(here) or [last] if row in fills]
+                here.update(turns[i % len(turns)] for i in range(slots - here.total() if turns else 0))
+                packed.append(AlikeNodes({**content, **here}, nodes))
+                left -= nodes
+    return list(packed)
 
 
 def splits_of(

@@ -57,6 +57,19 @@ def test_a_demand_that_nobody_has_machines_for_is_answered_in_its_time(client: T
         assert [one["limits"] for one in refused["conflicts"]] == [["limits.max_nodes_per_offer"]]
 
 
+def test_millions_of_nodes_are_placed_by_the_kind(client: TestClient) -> None:
+    """A million nodes of every offer, placed one by one, took two minutes at a limit of ten seconds, and gigabytes."""
+    vast = changed(VAST, "workloads/0/traffic/requests_per_s", 1e9) | {"time_limit_s": 10}
+    began_s = time.process_time()
+    refused = answered(client, vast | {"limits": {"devices": ["h100-sxm"], "max_nodes_per_offer": 1_000_000}})
+    assert time.process_time() - began_s < 15.0
+    assert refused["outcome"] == "infeasible"
+    assert 0.0 < refused["largest_servable_fraction"] < 1.0
+    served = changed(vast, "workloads/0/traffic/requests_per_s", 1e9 * refused["largest_servable_fraction"])
+    found = answered(client, served | {"limits": {"devices": ["h100-sxm"], "max_nodes_per_offer": 1_000_000}})
+    assert sum(one["nodes"] for one in found["fleet"]) > 1_000_000
+
+
 def test_what_is_said_of_one_offer_holds_beside_what_is_said_of_all(client: TestClient) -> None:
     """``max_nodes_per_offer`` is of offers that state no number. One that was stated was cut down to it without a word."""
     free = answered(client, VAST | {"limits": CROWDED})

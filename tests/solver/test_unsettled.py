@@ -100,13 +100,13 @@ def test_a_largest_share_that_takes_all_the_time_costs_no_other_reason(monkeypat
     asked = replace(BEYOND, clock=lambda: now[0])
     whole = explained(solve_request(BEYOND, MEMO), MEMO)
     solved = solve_request(asked, MEMO)
-    shrunk = infeasible.shrunk
+    bounded = infeasible.bounded
 
     def slow(problem: FleetProblem) -> FleetProblem:
         now[0] += 2.0 * asked.time_limit_s
-        return shrunk(problem)
+        return bounded(problem)
 
-    monkeypatch.setattr(infeasible, "shrunk", slow)
+    monkeypatch.setattr(infeasible, "bounded", slow)
     found = explained(solved, MEMO)
     assert found.unsettled == ("relaxations",)
     assert found.solve.status is Status.PROVEN_INFEASIBLE

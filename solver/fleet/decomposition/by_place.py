@@ -296,7 +296,7 @@ class _PartsInPlaces:
         """The plans of the parts together; None where one has none, or they do not fit."""
         nodes: dict[int, int] = {}
         replicas: dict[PlacementKey, int] = {}
-        slots: dict[int, list[tuple[int, ...]]] = {}
+        slots: dict[int, list[tuple[tuple[int, ...], int]]] = {}
         for part, s in parts:
             if (part, s) not in self.answers:
                 return None

@@ -33,12 +33,12 @@ class Alone:
 
 @dataclass(frozen=True, slots=True)
 class WholeNumbers:
-    """A plan by position: replicas of each pair, nodes of each offer of one group after the other, and sizes on each node of groups
-    whose nodes the solver cut."""
+    """A plan by position: replicas of each pair, nodes of each offer of one group after the other, and of groups whose nodes the
+    solver cut the sizes on a node, and how many nodes."""
 
     replicas: tuple[int, ...]
     nodes: tuple[int, ...]
-    cuts: tuple[tuple[int, tuple[tuple[int, ...], ...]], ...]
+    cuts: tuple[tuple[int, tuple[tuple[tuple[int, ...], int], ...]], ...]
 
     @classmethod
     def of(cls, reduced: ReducedProblem, draft: Draft, slots: Slots) -> "WholeNumbers":

@@ -9,8 +9,7 @@ Replicas of g devices go into nodes of G. Comparing total devices is not enough:
 """
 
 import itertools
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 
@@ -75,65 +74,19 @@ def arcs(sizes: Iterable[int], devices: int) -> list[Arc]:
     return [found[key] for key in sorted(found)]
 
 
-def paths(flow: Mapping[Arc, int], devices: int) -> list[tuple[int, ...]]:
-    """Decompose an integer flow into the sizes on each node, largest first."""
+def paths(flow: Mapping[Arc, int], devices: int) -> list[tuple[tuple[int, ...], int]]:
+    """Decompose an integer flow into the sizes on a node, largest first, and how many nodes are cut up so."""
     left = {arc: count for arc, count in flow.items() if count > 0}
-    nodes = []
+    kinds = []
     while any(arc.start == 0 for arc in left):
-        position, sizes = 0, []
+        position, path = 0, list[Arc]()
         while position < devices:
-            arc = min((a for a in left if a.start == position), key=lambda a: -a.size)
-            left[arc] -= 1
+            path.append(min((a for a in left if a.start == position), key=lambda a: -a.size))
+            position = path[-1].end
+        nodes = min(left[arc] for arc in path)
+        for arc in path:
+            left[arc] -= nodes
             if left[arc] == 0:
                 del left[arc]
-            if arc.size:
-                sizes.append(arc.size)
-            position = arc.end
-        nodes.append(tuple(sorted(sizes, reverse=True)))
-    return nodes
-
-
-def first_fit_decreasing(replicas: Mapping[int, int], sizes: Mapping[int, int], devices: int) -> list[Counter[int]]:
-    """Nodes that hold ``replicas`` (key → count), largest first, first node that fits; exact for a chain of sizes.
-
-    >>> [dict(node) for node in first_fit_decreasing({7: 3, 9: 1}, {7: 2, 9: 4}, 8)]
-    [{9: 1, 7: 2}, {7: 1}]
-    """
-    nodes: list[Counter[int]] = []
-    free: list[int] = []
-    for key in sorted((key for key, count in replicas.items() if count), key=lambda k: (-sizes[k], k)):
-        left, size = replicas[key], sizes[key]
-        for i in range(len(nodes)):
-            placed = min(left, free[i] // size)
-            if placed:
-                nodes[i][key] += placed
-                free[i] -= placed * size
-                left -= placed
-            if not left:
-                break
-        while left:
-            placed = min(left, devices // size)
-            nodes.append(Counter({key: placed}))
-            free.append(devices - placed * size)
-            left -= placed
-    return nodes
-
-
-def fill_paths(
-    replicas: Mapping[int, int], sizes: Mapping[int, int], nodes: Sequence[tuple[int, ...]]
-) -> list[Counter[int]]:
-    """Put replicas (key → count) into the slots of ``nodes``; slots may be more than replicas, never fewer."""
-    waiting: dict[int, list[int]] = {}
-    for key in sorted(replicas):
-        waiting.setdefault(sizes[key], []).extend([key] * replicas[key])
-    filled: list[Counter[int]] = []
-    for slots in nodes:
-        node: Counter[int] = Counter()
-        for size in slots:
-            if waiting.get(size):
-                node[waiting[size].pop()] += 1
-        if node:
-            filled.append(node)
-    if any(waiting.values()):
-        raise ValueError("the slots do not hold all replicas")
-    return filled
+        kinds.append((tuple(sorted((arc.size for arc in path if arc.size), reverse=True)), nodes))
+    return kinds

@@ -18,9 +18,10 @@ from solver.fleet import (
     solve_fleet,
     verify,
 )
+from solver.fleet.alike_nodes import first_fit_decreasing
 from solver.fleet.binding import alternatives, binding
 from solver.fleet.loosened_limits import limit_steps, stated_limits, without_limits
-from solver.fleet.model.packing import arcs, first_fit_decreasing, paths
+from solver.fleet.model.packing import arcs, paths
 from solver.fleet.relaxations import conflicts, has_plan, relaxations
 from solver.limit import Limit, LimitKind
 from tests.solver.fleet.instances import middling_problem
@@ -60,7 +61,7 @@ def test_arc_flow_holds_exactly_the_ways_to_fill_a_node() -> None:
     expected = {(2,) * a + (3,) * b for a in range(5) for b in range(3) if 2 * a + 3 * b <= 8}
     assert fillings == expected
     one_node = {arc: 1 for arc in network if (arc.start, arc.size) in ((0, 3), (3, 3), (6, 2))}
-    assert paths(one_node, 8) == [(3, 3, 2)]
+    assert paths(one_node, 8) == [((3, 3, 2), 1)]
 
 
 def test_first_fit_decreasing_loses_where_the_arc_flow_does_not() -> None:
