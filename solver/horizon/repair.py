@@ -1,6 +1,7 @@
 """From choices made period by period to a month that keeps to the rules of operation: more stays on, nothing is taken away."""
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -73,18 +74,20 @@ def _smooth(problem: HorizonProblem, replicas: Mapping[int, IntArray], pairs: Se
 def nodes_needed(problem: HorizonProblem, replicas: IntArray) -> IntArray:
     """Nodes by type that replicas fill: those over several take whole ones, the others pack as ``chain_rows`` says."""
     needed = np.zeros(len(problem.node_types), dtype=np.int64)
-    for t, node_type in enumerate(problem.node_types):
-        mine = [
-            (one, int(replicas[d])) for d, one in enumerate(problem.deployments) if one.node_type == t and replicas[d]
-        ]
-        whole = sum(problem.spans(one) * count for one, count in mine if problem.spans(one) > 1)
-        inside = [(one.devices_per_replica, count) for one, count in mine if problem.spans(one) == 1]
+    inside: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for d in np.flatnonzero(replicas).tolist():
+        one, count = problem.deployments[d], int(replicas[d])
+        spanned = problem.spans(one)
+        if spanned > 1:
+            needed[one.node_type] += spanned * count
+        else:
+            inside[one.node_type].append((one.devices_per_replica, count))
+    for t, packed in inside.items():
         bins = 0
-        if inside:
-            for smallest, usable in chain_rows([size for size, _ in inside], node_type.devices):
-                taken = sum(size * count for size, count in inside if size >= smallest)
-                bins = max(bins, math.ceil(taken / usable - 1e-9))
-        needed[t] = whole + bins
+        for smallest, usable in chain_rows([size for size, _ in packed], problem.node_types[t].devices):
+            taken = sum(size * count for size, count in packed if size >= smallest)
+            bins = max(bins, math.ceil(taken / usable - 1e-9))
+        needed[t] += bins
     return needed
 
 

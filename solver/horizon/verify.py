@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 
 from solver.horizon.period import PeriodChoice
 from solver.horizon.plan import HorizonPlan, HorizonResult
@@ -72,10 +73,10 @@ def _period(problem: HorizonProblem, plan: HorizonPlan, period: Period, choice: 
         return ["counts that cannot be"]
     errors = []
     served = [0.0] * len(problem.workloads)
-    inside: dict[int, list[int]] = {}
+    inside: dict[int, Counter[int]] = {}
     for count, one in zip(choice.replicas, problem.deployments, strict=True):
         served[one.workload] += count * one.requests_per_s
-        inside.setdefault(one.node_type, []).extend([one.devices_per_replica] * count)
+        inside.setdefault(one.node_type, Counter())[one.devices_per_replica] += count
     for name, rate, wanted in zip(problem.workloads, served, period.requests_per_s, strict=True):
         if rate < wanted * (1.0 - TOLERANCE):
             errors.append(f"{name} asks for {wanted} requests/s, {rate} can be served")
@@ -100,7 +101,7 @@ def _period(problem: HorizonProblem, plan: HorizonPlan, period: Period, choice: 
         if choice.spares[t] < needed:
             errors.append(f"{choice.spares[t]} spare spot nodes of {node_type.id}, {needed} are needed")
         room = choice.committed[t] + steady + spot - choice.spares[t]
-        sizes = inside.get(t, [])
+        sizes = +inside.get(t, Counter[int]())
         sources = {o.id for n, o in zip(choice.hourly, problem.hourly, strict=True) if n and o.node_type == t}
         sources |= {o.id for n, o in zip(plan.commitments, problem.commitments, strict=True) if n and o.node_type == t}
         if len(sources) > 1 and any(size > node_type.devices for size in sizes):
@@ -131,20 +132,24 @@ def _misplaced(problem: HorizonProblem, plan: HorizonPlan, period: Period, choic
     ]
 
 
-def _bins(sizes: list[int], devices: int) -> int:
-    """Nodes that replicas fill, placed largest first into the first node with room; those larger than one fill several."""
-    free: list[int] = []
-    for size in sorted(sizes, reverse=True):
+def _bins(replicas: Mapping[int, int], devices: int) -> int:
+    """Nodes that replicas (by size) fill, placed largest first into the first node with room; those larger than one fill several."""
+    filled = 0
+    free: list[tuple[int, int]] = []  # devices left on a node, and on how many nodes one after the other
+    for size, count in sorted(replicas.items(), reverse=True):
         if size > devices:
-            free += [0] * -(-size // devices)
+            filled += count * -(-size // devices)
             continue
-        for i, left in enumerate(free):
-            if left >= size:
-                free[i] -= size
-                break
-        else:
-            free.append(devices - size)
-    return len(free)
+        left, before, free = count, [*free, (devices, count)], []
+        for room, nodes in before:
+            each = room // size
+            full = min(nodes, left // each) if each else 0
+            rest = min(left - full * each, each) if full < nodes else 0
+            left -= full * each + rest
+            parts = [(room - full_of * size, n) for full_of, n in ((each, full), (rest, int(rest > 0))) if n]
+            untouched = nodes - full - int(rest > 0)
+            free += parts + ([(room, untouched)] if untouched and room < devices else [])
+    return filled + sum(nodes for _, nodes in free)
 
 
 def _spares(problem: HorizonProblem, nodes: int) -> int:
