@@ -10,6 +10,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     PlainSerializer,
     model_validator,
@@ -18,6 +19,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from service.wire.field_descriptions import describe_fields
+from service.wire.json_types import with_json_types
 
 MOST_FIELDS = 1_000
 
@@ -35,9 +37,13 @@ class Described(BaseModel):
 
 
 class Request(Described):
-    """Base of request shapes: a misspelt field is refused, not ignored."""
+    """Base of request shapes: a misspelt field is refused, not ignored, and so is a value of another JSON type than its field's."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return with_json_types(handler(source), cls)
 
     @model_validator(mode="before")
     @classmethod
@@ -83,7 +89,7 @@ def at_most(count: int, things: str) -> BeforeValidator:
 
 
 def decimal_text(value: Any) -> Any:
-    if isinstance(value, bool | float):
+    if isinstance(value, int | float):
         raise ValueError('money is a JSON string holding a decimal, such as "12.480000"')
     if isinstance(value, str):
         try:

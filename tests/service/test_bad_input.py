@@ -61,6 +61,18 @@ WRONG: list[tuple[str, Any, str, str]] = [
     ("objective", "speed", "/objective", "known: cost, throughput, power"),
     ("objective", "throughput", "/limits", "max_usd_per_hour"),
     ("time_limit_s", 0, "/time_limit_s", "greater than or equal to 0.000000001"),
+    ("time_limit_s", True, "/time_limit_s", "valid number"),
+    ("time_limit_s", "5", "/time_limit_s", "valid number"),
+    ("alternatives", True, "/alternatives", "valid integer"),
+    ("alternatives", "1", "/alternatives", "valid integer"),
+    ("workloads/0/traffic/requests_per_s", True, "/workloads/0/traffic/requests_per_s", "valid number"),
+    ("workloads/0/targets/ttft_ms", {"p95": "800"}, "/workloads/0/targets/ttft_ms/p95", "valid number"),
+    ("limits", {"max_nodes_per_offer": True}, "/limits/max_nodes_per_offer", "valid integer"),
+    ("limits", {"max_usd_per_hour": 12}, "/limits/max_usd_per_hour", "string"),
+    ("limits", {"partitions": "yes"}, "/limits/partitions", "boolean"),
+    ("limits", {"sourcing": {"named_place": 1}}, "/limits/sourcing/named_place", "boolean"),
+    ("price_as_of", 1_795_000_000, "/price_as_of", "2026-11-21"),
+    ("price_as_of", "1795000000", "/price_as_of", "2026-11-21"),
     ("price_as_of", "yesterday", "/price_as_of", "datetime"),
     ("limit", {}, "/limit", "unknown field"),
 ]
@@ -76,6 +88,12 @@ class TestPostRecommendation:
         assert answer.headers["content-type"] == "application/problem+json"
         errors = answer.json()["errors"]
         assert any(e["pointer"] == pointer and says in e["detail"] for e in errors), errors
+
+    def test_a_whole_number_may_be_written_with_a_point(self, client: TestClient) -> None:
+        """JSON does not tell 1.0 from 1; encoders of floating point write it so."""
+        answer = post(client, "/v1/recommendations", json.dumps(changed(RECOMMENDATION, "alternatives", 1.0)))
+        assert answer.status_code in (200, 201), answer.text
+        assert answer.json()["request"]["alternatives"] == 1
 
     def test_every_wrong_name_is_reported_at_once(self, client: TestClient) -> None:
         body = changed(RECOMMENDATION, "workloads/0/llm", "lama-3.1-70b")
