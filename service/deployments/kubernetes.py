@@ -68,9 +68,9 @@ def _manifests(plan: DeploymentPlan, kind: ReplicaKind, version: str | None, fil
     files.use(launch)
     for about, text in engine_notes(kind, launch):
         files.note(about, text)
-    documents = [workload, _service(kind)]
+    documents = [workload, _service(kind), _pods_service(kind)]
     if is_hashed(plan, kind):
-        documents[1:] = [_by_client(_service(kind)), _pods_service(kind)]
+        documents[1] = _by_client(documents[1])
         files.note(
             f"Service {kind.name}",
             "keeps a client's address to one replica for a day, all that a Service can do for sessions: users behind one proxy share an "

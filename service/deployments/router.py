@@ -44,7 +44,9 @@ def router_files(plan: DeploymentPlan) -> Files:
             CLASS_HEADER, "clients state the traffic class in this header; without it requests are spread as a whole"
         )
     files.note(
-        "addresses", "replicas are reached by the names of the Services that target kubernetes makes, on port 80"
+        "addresses",
+        f"replicas are reached each by itself, on port {PORT}: by the Services without an address of their own (…-pods) that target "
+        "kubernetes makes",
     )
     return files
 
@@ -132,8 +134,7 @@ def _by_session(route: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cluster(kind: ReplicaKind, *, is_hashed: bool) -> dict[str, Any]:
-    """Envoy chooses among replicas itself where it keeps sessions to them, else their Service does."""
-    address = _address(pods_name(kind), PORT) if is_hashed else _address(kind.name, 80)
+    """Envoy knows each replica: behind a Service's one address it could count no replica's requests, and would spread connections."""
     return {
         "name": kind.name,
         "type": "STRICT_DNS",
@@ -142,7 +143,7 @@ def _cluster(kind: ReplicaKind, *, is_hashed: bool) -> dict[str, Any]:
         "circuit_breakers": {"thresholds": [dict(UNBROKEN)]},
         "load_assignment": {
             "cluster_name": kind.name,
-            "endpoints": [{"lb_endpoints": [{"endpoint": {"address": address}}]}],
+            "endpoints": [{"lb_endpoints": [{"endpoint": {"address": _address(pods_name(kind), PORT)}}]}],
         },
     }
 

@@ -1,5 +1,7 @@
 """Sessions that a plan keeps to replicas: what routers, Services and notes say of them."""
 
+from typing import Any
+
 import pytest
 import yaml
 
@@ -16,6 +18,37 @@ def files_of(deployed: DeploymentPlan, target: str) -> dict[str, str]:
     return {file.path: file.content for file in generate(deployed, target, None).files}
 
 
+def addresses_and_services(deployed: DeploymentPlan) -> tuple[dict[str, tuple[str, int]], dict[str, dict[str, Any]]]:
+    """Host and port of each of Envoy's clusters, and what the Services of target kubernetes are."""
+    resources = yaml.safe_load(files_of(deployed, "router")["envoy.yaml"])["static_resources"]
+    reached = {}
+    for cluster in resources["clusters"]:
+        assert cluster["type"] == "STRICT_DNS"
+        (endpoint,) = cluster["load_assignment"]["endpoints"][0]["lb_endpoints"]
+        address = endpoint["endpoint"]["address"]["socket_address"]
+        reached[cluster["name"]] = (address["address"], address["port_value"])
+    services = {
+        document["metadata"]["name"]: document["spec"]
+        for content in files_of(deployed, "kubernetes").values()
+        for document in yaml.safe_load_all(content)
+        if document.get("kind") == "Service"
+    }
+    return reached, services
+
+
+def test_envoy_knows_each_replica_whose_requests_it_is_to_count() -> None:
+    """It was given the one address of a Service, behind which the fewest requests of any replica are those of all."""
+    once = CHATS | {"sessions": CHATS["sessions"] | {"routing": "least_loaded"}}
+    spread = plan([workload("chat", traffic=once)], [line("chat", AWS, replicas=3)])
+    for deployed in (spread, *(shapes()[name] for name in ("sessions", "one device", "mixed fleet"))):
+        reached, services = addresses_and_services(deployed)
+        for name, (host, port) in reached.items():
+            spec = services[host]
+            assert spec["clusterIP"] == "None"
+            assert spec["selector"] == services[name]["selector"] == {"clusterwright/serves": name}
+            assert port == 8000, "a name that resolves to pods has their port, not the Service's"
+
+
 def test_sessions_keep_to_a_replica_by_their_header() -> None:
     deployed = shapes()["sessions on two kinds"]
     resources = yaml.safe_load(files_of(deployed, "router")["envoy.yaml"])["static_resources"]
@@ -24,17 +57,8 @@ def test_sessions_keep_to_a_replica_by_their_header() -> None:
     assert route["route"]["hash_policy"] == [{"header": {"header_name": "x-session-id"}}]
     assert route["route"]["weighted_clusters"]["use_hash_policy"] is True
     assert {cluster["lb_policy"] for cluster in resources["clusters"]} == {"RING_HASH"}
-    reached = {
-        endpoint["endpoint"]["address"]["socket_address"]["address"]
-        for cluster in resources["clusters"]
-        for endpoint in cluster["load_assignment"]["endpoints"][0]["lb_endpoints"]
-    }
-    services = {
-        document["metadata"]["name"]: document["spec"]
-        for content in files_of(deployed, "kubernetes").values()
-        for document in yaml.safe_load_all(content)
-        if document.get("kind") == "Service"
-    }
+    addresses, services = addresses_and_services(deployed)
+    reached = {host for host, _ in addresses.values()}
     assert {services[name]["clusterIP"] for name in reached} == {"None"}
     assert {spec.get("sessionAffinity") for name, spec in services.items() if name not in reached} == {"ClientIP"}
     assert not any(path.endswith(".router.sh") for path in files_of(deployed, "router")), "it loads both kinds alike"
@@ -71,7 +95,7 @@ def test_without_sessions_nothing_is_kept_to_a_replica() -> None:
     alone = plan([workload("chat", traffic=CHATS)], [line("chat", AWS, replicas=1)])
     for deployed in (spread, alone, shapes()["one device"]):
         written = files_of(deployed, "router") | files_of(deployed, "kubernetes")
-        assert not any("hash" in one or "ClientIP" in one or "-pods" in one for one in written.values())
+        assert not any("hash" in one or "ClientIP" in one for one in written.values())
         assert not any(note.about.startswith("sessions") for note in generate(deployed, "vllm", None).notes)
 
 
