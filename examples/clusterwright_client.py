@@ -6819,7 +6819,9 @@ class TrainingLineOut(TypedDict):
     devices: int
     """How many accelerators."""
     starts_at: str
-    """When it begins, RFC 3339 with offset; of a request null: now."""
+    """When it begins, RFC 3339 with offset; of a request null: now, and never before then, or before `price_as_of`
+    where that is stated.
+    """
     finishes_at: str
     """When it is expected to be done, RFC 3339 with offset."""
     daily_hours: NotRequired[list[int]]
@@ -6962,7 +6964,9 @@ class TrainingRecommendationIn(TypedDict):
     may be bought. Null: 0, or with ``own`` the catalog's cost of capital of its operator.
     """
     starts_at: NotRequired[str | None]
-    """When it begins, RFC 3339 with offset; of a request null: now."""
+    """When it begins, RFC 3339 with offset; of a request null: now, and never before then, or before `price_as_of`
+    where that is stated.
+    """
     price_as_of: NotRequired[str | None]
     """The instant that prices are of, RFC 3339; null in requests is now."""
     time_limit_s: NotRequired[float]

@@ -42,9 +42,11 @@ async def _create(
 
 
 def _checked(asked: TrainingRecommendationIn, context: PlanningContext) -> TrainingRecommendationIn:
-    from service.training.plans import prepare_plan
+    from service.training.plans import check_beginning, prepare_plan
 
-    prepare_plan(asked, context, context.clock())
+    now = context.clock()
+    check_beginning(asked, now)
+    prepare_plan(asked, context, now)
     return asked
 
 

@@ -42,6 +42,9 @@ from service.wire.training_plans import (
 from solver.errors import UnsupportedError
 from solver.llm_shape import LlmShape
 
+CLOCKS_APART = dt.timedelta(hours=1)
+"""Who asks to begin now states an instant that has passed when it is read; nodes are paid by the hour."""
+
 
 @dataclass(frozen=True)
 class PreparedPlan:
@@ -80,12 +83,26 @@ async def create_training_plan(
     StoredBeforeError when the same request under the same key was stored meanwhile.
     """
     now = context.clock()
+    check_beginning(asked, now)
     prepared = await run_in_threadpool(prepare_plan, asked, context, now)
     result = await context.pool.run("training plan", lambda: result_of(prepared))
     context.metrics.count_outcome("training_plan", result.outcome)
     row = plan_row(prepared.fixed, result, now)
     # Once the answer is there it is stored, even when the client has gone.
     return await asyncio.shield(run_in_threadpool(stored, context.database, row, named, present_stored))
+
+
+def check_beginning(asked: TrainingRecommendationIn, now: dt.datetime) -> None:
+    """Raises InvalidFieldsError for jobs that were to begin before they are asked about, or before the instant of their prices.
+
+    Only when a plan is asked for: a stored one is looked at again after its jobs have begun.
+    """
+    earliest = min(now, asked.price_as_of or now) - CLOCKS_APART
+    if asked.starts_at is not None and asked.starts_at < earliest:
+        problem = (
+            f"{asked.starts_at.isoformat()} is past; leave it out to begin now, or state price_as_of to plan as of then"
+        )
+        raise InvalidFieldsError([FieldError(problem, pointer="/starts_at")])
 
 
 def result_of(prepared: PreparedPlan) -> TrainingResultOut:

@@ -59,6 +59,22 @@ def test_what_cannot_be_done_says_what_would_do(client: TestClient) -> None:
     assert again["solve"]["usd"] == change["usd"]
 
 
+def test_no_job_begins_before_it_is_asked_for(client: TestClient, clock: FixedClock) -> None:
+    """Jobs that were to begin in 1999 were planned, on machines of today."""
+    day = dt.timedelta(days=1)
+    past = {"jobs": [TUNE], "limits": LIMITS, "starts_at": (clock() - day).isoformat()}
+    for headers in ({}, {"Prefer": "respond-async"}):
+        refused = client.post(PATH, json=past, headers=headers)
+        assert refused.status_code == 422
+        assert [error["pointer"] for error in refused.json()["errors"]] == ["/starts_at"]
+    for allowed in (past | {"starts_at": clock().isoformat()}, past | {"price_as_of": (clock() - day).isoformat()}):
+        made = client.post(PATH, json=allowed)
+        assert made.status_code == 201, made.text
+        clock.advance(days=40)
+        asked = client.post(f"{PATH}/{made.json()['id']}/why-not", json={"device": "h100-sxm"})
+        assert asked.status_code == 200, "a plan is asked about after its jobs have begun"
+
+
 @pytest.mark.parametrize(
     ("job", "limits", "pointer"),
     [
