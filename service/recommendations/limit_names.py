@@ -76,7 +76,7 @@ def limit_name(planning: PlanningInput, limit: Limit) -> str:
         case LimitKind.LOSSES:
             return f"limits.fault_tolerance.{limit.of}s"
         case LimitKind.NODES:
-            return f"limits.offers.{limit.of}.max_nodes" if limit.of else "limits.offers.max_nodes"
+            return _number_name(limit.of, limits.numbered_offers)
         case LimitKind.PLACES_USED:
             return f"limits.sourcing.{PLACES_USED[limit.of]}"
         case LimitKind.CHOICE | LimitKind.BUYING_RULE:
@@ -87,6 +87,17 @@ def limit_name(planning: PlanningInput, limit: Limit) -> str:
             return "limits.fault_tolerance.nodes"
         case _:
             return OF_THE_FLEET[limit.kind]
+
+
+def _number_name(offer: str, numbered: frozenset[str]) -> str:
+    """How many nodes of an offer there are, or of all that say so themselves: of the request, or of who stored the offer.
+
+    >>> _number_name("us:rig:hall:on_demand", frozenset()), _number_name("us:rig:hall:on_demand", frozenset({"us:rig:hall:on_demand"}))
+    ('offers.us:rig:hall:on_demand.max_nodes', 'limits.offers.us:rig:hall:on_demand.max_nodes')
+    """
+    if not offer:
+        return "limits.offers" if numbered else "offers.max_nodes"
+    return f"{'limits.' if offer in numbered else ''}offers.{offer}.max_nodes"
 
 
 def choice_name(limit: Limit) -> str:

@@ -33,6 +33,9 @@ def plan_limits(limits: LimitsIn, offers: tuple[Offer, ...]) -> PlanLimits:
         ),
         partitions=_profiles(limits, offers),
         most_places=most_places(limits),
+        numbered_offers=frozenset(
+            o.id for o in offers if o.id in limits.offers and limits.offers[o.id].max_nodes == o.max_nodes
+        ),
     )
 
 

@@ -201,10 +201,10 @@ def _reason(result: ResultOut) -> str:
 def _as_stated(limit: str) -> str:
     """A limit of the plan by the field of the alternative that states it.
 
-    >>> [_as_stated(one) for one in ("limits.offers.max_nodes", f"limits.offers.{_offer_id(2)}.max_nodes", "traffic.requests_per_s")]
+    >>> [_as_stated(one) for one in ("offers.max_nodes", f"offers.{_offer_id(2)}.max_nodes", "traffic.requests_per_s")]
     ['fleet.count', 'fleet.2.count', 'traffic.requests_per_s']
     """
-    of_offers, count = "limits.offers.", "max_nodes"
+    of_offers, count = "offers.", "max_nodes"
     if not limit.startswith(of_offers):
         return limit
     named = limit.removeprefix(of_offers).removesuffix(count).removesuffix(".")

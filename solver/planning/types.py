@@ -37,6 +37,8 @@ class PlanLimits:
     """Profiles into which devices may be split."""
     most_places: tuple[tuple[PlaceKind, int], ...] = ()
     """Of how many providers, regions and kinds of devices each workload's replicas may be."""
+    numbered_offers: frozenset[str] = frozenset()
+    """Offers of which the request states how many nodes there are; of others their seller does, or nobody."""
 
 
 def no_clock() -> float:

@@ -131,3 +131,30 @@ def test_the_next_plan_waits_for_no_new_search_space(client: TestClient, app: Fa
     after = known()
     assert after[0] != before[0]
     assert after[1] == before[1]
+
+
+def test_a_number_is_named_where_it_was_stated(client: TestClient) -> None:
+    """Of two nodes that one has, more is not had by asking for more: ``limits.offers`` was named, which could not go beyond them."""
+    offer = owned(client, nodes=2)
+    carried = most(client)["totals"]["serves_requests_per_s"]
+    wanted = changed(BODY, "workloads/0/traffic/requests_per_s", carried * 1.5)
+
+    def refused(**limits: Any) -> dict[str, Any]:
+        found = answered(client, wanted | {"limits": {"providers": ["us"], **limits}})
+        assert found["outcome"] == "infeasible"
+        return found
+
+    for limits, name, conflict in (
+        ({}, f"offers.{offer}.max_nodes", "offers.max_nodes"),
+        ({"offers": {offer: {"max_nodes": 5}}}, f"offers.{offer}.max_nodes", "offers.max_nodes"),
+        ({"offers": {offer: {"max_nodes": 1}}}, f"limits.offers.{offer}.max_nodes", "limits.offers"),
+    ):
+        found = refused(**limits)
+        assert conflict in {limit for one in found["conflicts"] for limit in one["limits"]}
+        (more,) = [one for one in found["relaxations"] if one["limit"].endswith(".max_nodes")]
+        assert more["limit"] == name
+    few = changed(BODY, "workloads/0/traffic/requests_per_s", carried * 0.75)
+    alone = answered(client, few | {"limits": {"providers": ["us"], "offers": {offer: {"max_nodes": 1}}}})
+    (more,) = [one for one in alone["relaxations"] if one["limit"] == f"limits.offers.{offer}.max_nodes"]
+    relaxed = {"providers": ["us"], "offers": {offer: {"max_nodes": int(more["relaxing_to"])}}}
+    assert answered(client, few | {"limits": relaxed})["outcome"] == "optimal"
