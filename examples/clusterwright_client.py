@@ -1280,7 +1280,7 @@ class AlternativeCostOut(TypedDict):
     input_tokens: float
     """Prompt tokens: of one request in `demand`, else over the horizon; a count."""
     output_tokens: float
-    """Reply lengths in tokens; of comparisons, a count over the horizon."""
+    """Reply lengths in tokens, 1 of models that embed; of comparisons, a count over the horizon."""
     it_energy_kwh: float | None
     """Energy of the machines alone over the horizon, kWh; null where power is not known."""
     energy_kwh: float | None
@@ -3887,7 +3887,7 @@ class MeasuredTraffic(TypedDict):
     prompt_tokens: NotRequired[MeasuredFixed | MeasuredUniform | MeasuredLognormal | MeasuredHistogram | MeasuredMean | None]
     """Prompt lengths in tokens."""
     output_tokens: NotRequired[MeasuredFixed | MeasuredUniform | MeasuredLognormal | MeasuredHistogram | MeasuredMean | None]
-    """Reply lengths in tokens; of comparisons, a count over the horizon."""
+    """Reply lengths in tokens, 1 of models that embed; of comparisons, a count over the horizon."""
     shared_prefix_fraction: NotRequired[float]
     """Share of every prompt that is cached already, 0 to 1."""
 
@@ -6294,7 +6294,7 @@ class TraceOut(TypedDict):
     prompt_tokens: TraceLengths
     """Prompt lengths in tokens. Of prompts."""
     output_tokens: TraceLengths
-    """Reply lengths in tokens; of comparisons, a count over the horizon. Of replies."""
+    """Reply lengths in tokens, 1 of models that embed; of comparisons, a count over the horizon. Of replies."""
     length_rank_correlation: float | None
     """Spearman's, of prompts and replies, -1 to 1; plans take them as independent. Null where either is the same for
     all.
@@ -6358,7 +6358,7 @@ class TrafficClassIn(TypedDict):
     prompt_tokens: NotRequired[FixedLength | UniformLength | LognormalLength | HistogramLength | None]
     """Prompt lengths in tokens: a distribution, or a number for all alike. Null where ``sessions`` are stated."""
     output_tokens: FixedLength | UniformLength | LognormalLength | HistogramLength
-    """Reply lengths in tokens: a distribution, or a number for all alike."""
+    """Reply lengths in tokens: a distribution, or a number for all alike; 1 of models that embed."""
     shared_prefix_fraction: NotRequired[float]
     """Share of every prompt that is cached already, 0 to 1."""
     sessions: NotRequired[SessionsIn | None]
@@ -6398,7 +6398,7 @@ class TrafficIn(TypedDict):
     prompt_tokens: NotRequired[FixedLength | UniformLength | LognormalLength | HistogramLength | None]
     """Prompt lengths in tokens: a distribution, or a number for all alike. Null where ``sessions`` are stated."""
     output_tokens: FixedLength | UniformLength | LognormalLength | HistogramLength
-    """Reply lengths in tokens: a distribution, or a number for all alike."""
+    """Reply lengths in tokens: a distribution, or a number for all alike; 1 of models that embed."""
     shared_prefix_fraction: NotRequired[float]
     """Share of every prompt that is cached already, 0 to 1."""
     sessions: NotRequired[SessionsIn | None]
@@ -6432,7 +6432,7 @@ class TrafficShape(TypedDict):
     prompt_tokens: NotRequired[FixedLength | UniformLength | LognormalLength | HistogramLength | None]
     """Prompt lengths in tokens: a distribution, or a number for all alike. Null where ``sessions`` are stated."""
     output_tokens: FixedLength | UniformLength | LognormalLength | HistogramLength
-    """Reply lengths in tokens: a distribution, or a number for all alike."""
+    """Reply lengths in tokens: a distribution, or a number for all alike; 1 of models that embed."""
     shared_prefix_fraction: NotRequired[float]
     """Share of every prompt that is cached already, 0 to 1."""
     sessions: NotRequired[SessionsIn | None]
@@ -7471,7 +7471,7 @@ class WantedTraffic(TypedDict):
     prompt_tokens: MeasuredFixed | MeasuredUniform | MeasuredLognormal | MeasuredHistogram | MeasuredMean
     """Prompt lengths in tokens."""
     output_tokens: MeasuredFixed | MeasuredUniform | MeasuredLognormal | MeasuredHistogram | MeasuredMean
-    """Reply lengths in tokens; of comparisons, a count over the horizon."""
+    """Reply lengths in tokens, 1 of models that embed; of comparisons, a count over the horizon."""
 
 
 class WhyNotAnswerOut(TypedDict):

@@ -187,6 +187,10 @@ def _is_other_form(error: Any, errors: Sequence[Any]) -> bool:
     return any(e is not error and list(e["loc"][: len(place)]) == place for e in errors)
 
 
+REQUIRED_HINTS = {"output_tokens": "; of models that embed it is 1"}
+"""What to state where it is not plain."""
+
+
 def _field_error(error: Any, body: Any, model: type[BaseModel] | None) -> FieldError:
     place, *rest = error["loc"] or ("body",)
     detail = _message(error)
@@ -202,7 +206,7 @@ def _message(error: Any) -> str:
     if kind == "extra_forbidden":
         return f"unknown field {str(error['loc'][-1])[:80]!r}"
     if kind == "missing":
-        return "this field is required"
+        return "this field is required" + REQUIRED_HINTS.get(str(error["loc"][-1]), "")
     if kind == "union_tag_not_found":
         return f"say which form this has: {error.get('ctx', {}).get('discriminator', 'its kind')} is required"
     if kind == "string_pattern_mismatch" and (words := PATTERN_WORDS.get(error.get("ctx", {}).get("pattern", ""))):

@@ -50,6 +50,18 @@ class TestEstimates:
         assert planned.status_code == 422
         assert planned.json()["errors"][0]["pointer"] == "/workloads/0/traffic/output_tokens"
 
+    @pytest.mark.parametrize("path", ["/v1/estimates", "/v1/recommendations"])
+    def test_what_to_state_for_replies_is_said_where_it_is_missing(self, client: TestClient, path: str) -> None:
+        shape = {"prompt_tokens": 400}
+        body = (
+            {"estimates": [ESTIMATE | {"traffic": shape}]}
+            if path == "/v1/estimates"
+            else changed(PLAN, "workloads/0/traffic", shape)
+        )
+        (error,) = client.post(path, json=body).json()["errors"]
+        assert error["pointer"].endswith("/traffic/output_tokens")
+        assert error["detail"] == "this field is required; of models that embed it is 1"
+
 
 class TestPlans:
     def test_by_items_a_second(self, client: TestClient) -> None:
