@@ -367,6 +367,30 @@ def _run(
     return simulate(tables, schedule, prompts, outputs, arrivals_s=unit_arrivals / rate)
 
 
+def steady_rate_per_s(completed_s: Vector, clients: int) -> float:
+    """Completions a second between the first STEADY_WARM_UP_FRACTION of a run and its last twentieth; 0 where all come at one instant.
+
+    clients: of a closed loop, else 0. Once no more requests follow, with the last answer but one of each client, the loop drains: what
+    completes then is not counted. Steps complete many requests at once, and clients stay bunched as they began; the loop is where it was
+    when each has had another answer. So whole rounds of the clients are counted, from each completion of one round on, and what
+    they take is averaged: where in a bunch the count begins is then no matter.
+
+    >>> ends = np.repeat(np.cumsum([1.0, 3.0] * 20), [2, 8] * 20)  # ten clients: two are answered after one second, eight after three more
+    >>> round(steady_rate_per_s(ends, clients=10), 9)
+    2.5
+    """
+    ends = np.sort(completed_s)
+    low = int(len(ends) * STEADY_WARM_UP_FRACTION)
+    most = max(min(int(len(ends) * 0.95), len(ends) - clients) - 1, 1)
+    beginnings = max(1, min(clients, (most - low) // 2))
+    counted = most - low - beginnings + 1
+    if clients:
+        counted = counted // clients * clients or counted
+    first = low + np.arange(beginnings)
+    taken_s = float((ends[first + counted] - ends[first]).mean())
+    return counted / taken_s if taken_s > 0 else 0.0
+
+
 def condense(
     trace: SimulationTrace, first: int, active: int, lanes: int, *, finite: bool, tables: StepTables
 ) -> Replay:
@@ -374,13 +398,7 @@ def condense(
     count = len(trace.end_to_end_s)
     end_to_end = trace.end_to_end_s[first:]
     duration = max(trace.duration_s, 1e-12)
-    if finite:
-        requests_per_s = count / duration
-    else:
-        ends = np.sort(trace.completed_s)
-        low, high = int(count * STEADY_WARM_UP_FRACTION), max(int(count * 0.95) - 1, 1)
-        span = float(ends[high] - ends[low])
-        requests_per_s = (high - low) / span if span > 0 else count / duration
+    requests_per_s = (0.0 if finite else steady_rate_per_s(trace.completed_s, trace.clients)) or count / duration
     tokens = trace.output_tokens / count
     per_output = trace.time_per_output_token_s[first:][trace.outputs[first:] > 1]
     return Replay(
