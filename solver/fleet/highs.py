@@ -24,7 +24,6 @@ SEARCH_FOR_A_PROOF: dict[str, Any] = {
     "mip_heuristic_run_feasibility_jump": False,
     "mip_heuristic_run_rins": False,
     "mip_heuristic_run_rens": False,
-    "mip_heuristic_run_root_reduced_cost": False,
     "mip_heuristic_run_zi_round": False,
     "mip_heuristic_run_shifting": False,
     "mip_pscost_minreliable": 1,
@@ -149,6 +148,7 @@ def solve_with_highs(
         gapAbs=0.0,
         timeLimit=time_limit_s,
         random_seed=seed,
+        mip_heuristic_run_root_reduced_cost=False,  # it does not look at the clock: six seconds at a limit of half a second
         mip_allow_restart=False,  # restarts doubled the time of shared fleets and found no better plan
         mip_feasibility_tolerance=1e-7,
         primal_feasibility_tolerance=1e-8,
