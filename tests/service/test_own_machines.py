@@ -151,7 +151,7 @@ def test_a_number_is_named_where_it_was_stated(client: TestClient) -> None:
     ):
         found = refused(**limits)
         assert conflict in {limit for one in found["conflicts"] for limit in one["limits"]}
-        (more,) = [one for one in found["relaxations"] if one["limit"].endswith(".max_nodes")]
+        (more,) = [one for one in found["relaxations"] if one["limit"].endswith(f"{offer}.max_nodes")]
         assert more["limit"] == name
     few = changed(BODY, "workloads/0/traffic/requests_per_s", carried * 0.75)
     alone = answered(client, few | {"limits": {"providers": ["us"], "offers": {offer: {"max_nodes": 1}}}})
