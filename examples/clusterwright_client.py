@@ -2576,6 +2576,10 @@ class DraftingEngineIn(TypedDict):
     """New requests are taken in once in so many decode steps, and after every step with prompts. SGLang's
     --scheduler-recv-interval; null: what the engine's documentation starts this model with on this device, else 1.
     """
+    api_servers: NotRequired[int]
+    """Processes for each copy of attention that take requests in and pass tokens on, side by side. vLLM's
+    --api-server-count, divided by data_parallel, which is how many vLLM starts unless told.
+    """
     speculative: NotRequired[DraftModelIn | StatedDraftIn | None]
     """Drafting: tokens guessed ahead and checked together; null without."""
 

@@ -353,6 +353,8 @@ class EngineSettings:
     """At which a device's share of it is read; None: as its node's documentation says."""
     admission_interval_steps: int = 1
     """New requests are taken in once in so many decode steps, and after every step that prefills."""
+    api_servers: int = 1
+    """Processes for each copy of attention that pass its tokens on, side by side."""
     any_release: bool = False
     """Asked about without a release, or with one of an earlier generation: intervals hold what releases differ by. What is planned
     starts with a release of today."""

@@ -72,6 +72,8 @@ def engine_settings(name: str, version: str | None, arguments: Sequence[str]) ->
 
     >>> engine_settings("vllm", "0.24.0", ["--max-num-seqs", "64", "--max-model-len=8192"]).max_sequences
     64
+    >>> engine_settings("vllm", "0.24.0", ["--api-server-count=8", "--data-parallel-size", "2"]).api_servers
+    4
     """
     values = _flags(arguments)
     stated: dict[str, Any] = {}  # the fields are of int and of float
@@ -81,6 +83,7 @@ def engine_settings(name: str, version: str | None, arguments: Sequence[str]) ->
         (("--gpu-memory-utilization",), "memory_fraction", float),
         (("--max-model-len", "--context-length", "--max_seq_len"), "max_context_tokens", int),
         (("--scheduler-recv-interval",), "admission_interval_steps", int),
+        (("--api-server-count", "-asc"), "api_servers", int),
         *(LLAMA_CPP if name == "llama.cpp" else ()),
     ):
         for flag in flags:
@@ -90,6 +93,9 @@ def engine_settings(name: str, version: str | None, arguments: Sequence[str]) ->
                 continue
     if "--kv-cache-memory-bytes" in values:  # vLLM then asks nothing of the fraction
         stated.pop("memory_fraction", None)
+    if "api_servers" in stated:  # told of all copies of attention together
+        copies = values.get("--data-parallel-size", values.get("-dp", "1"))
+        stated["api_servers"] = max(1, stated["api_servers"] // max(1, int(copies) if copies.isdigit() else 1))
     positive = {field: value for field, value in stated.items() if 0 < value < 1e9}
     return replace(EngineSettings(name, version), **positive)
 

@@ -288,6 +288,7 @@ def engine_from_wire(asked: EngineIn) -> EngineSettings:
         asked.max_context_tokens, bytes_from_gib(asked.host_cache_gib), bytes_from_gib(asked.disk_cache_gib),
         None if asked.disk_read_gbytes_per_s is None else asked.disk_read_gbytes_per_s * GIGA,
         asked.admission_interval_steps or 1,
+        asked.api_servers,
         any_release=asked.release == "any" if asked.version is None else is_current(asked.name, asked.version) is False,
     )  # fmt: skip
 

@@ -57,6 +57,8 @@ class EngineIn(Request):
     disk_read_gbytes_per_s: DiskRate | None = None
     admission_interval_steps: Annotated[int, Field(ge=1, le=100_000)] | None = None
     """SGLang's --scheduler-recv-interval; null: what the engine's documentation starts this model with on this device, else 1."""
+    api_servers: Annotated[int, Field(ge=1, le=256)] = 1
+    """vLLM's --api-server-count, divided by data_parallel, which is how many vLLM starts unless told."""
 
     @model_validator(mode="after")
     def _disk_under_host_memory(self) -> Self:

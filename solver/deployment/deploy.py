@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from solver.deployment.configuration import Configuration
 from solver.deployment.documented import (
     check_adapters_served,
-    check_admission,
     check_disk_cache,
     check_embedding_served,
     check_engine_available,
     check_formats_documented,
     check_host_cache,
     check_layout_documented,
+    check_options,
 )
 from solver.deployment.layout_rules import LayoutProblem, layout_problem
 from solver.errors import UnsupportedError
@@ -58,7 +58,7 @@ def deploy(
 
     Raises UnsupportedError (engine, precision, layout, context), DoesNotFitError and FigureMissingError.
     """
-    check_admission(engine)
+    check_options(engine)
     check_engine_available(device, engine.name)
     check_formats_documented(device, engine.name, precision)
     check_layout_documented(device, engine.name, layout)

@@ -96,13 +96,19 @@ def check_formats_documented(device: Device, engine: str, precision: Precision) 
             )
 
 
-def check_admission(settings: EngineSettings) -> None:
-    """Raises UnsupportedError for an unknown engine, or one that cannot be told to let requests wait for some decode steps."""
+def check_options(settings: EngineSettings) -> None:
+    """Raises UnsupportedError for an unknown engine, one that cannot be told to let requests wait for some decode steps, or one that
+    cannot be told to answer from several processes."""
     profile = engine_profile(settings.name)
     if settings.admission_interval_steps > 1 and not profile.admits_in_intervals:
         raise UnsupportedError(
             "option_not_in_engine",
             f"{settings.name} takes new requests in at every step; admission_interval_steps is an option of SGLang",
+        )
+    if settings.api_servers > 1 and not profile.many_api_servers:
+        raise UnsupportedError(
+            "option_not_in_engine",
+            f"how {settings.name} would answer from several processes is not known here; api_servers is an option of vLLM",
         )
 
 

@@ -35,6 +35,7 @@ class EngineProfile:
     family_graphs: captured sizes of families of models for which the engine captures others.
     memory_graphs: captured sizes by the memory of a device and the degree of tensor parallelism, the first that fits.
     admits_in_intervals: can be told to take new requests in once in so many decode steps.
+    many_api_servers: can be told to answer its users from several processes.
     """
 
     name: str
@@ -48,6 +49,7 @@ class EngineProfile:
     family_graphs: Mapping[str, GraphSizes] = field(default_factory=dict)
     memory_graphs: tuple[MemoryGraphs, ...] = ()
     admits_in_intervals: bool = False
+    many_api_servers: bool = False
 
     def graphs_of(self, family: str, memory_bytes: float, tensor_parallel: int) -> GraphSizes:
         """Captured sizes for a family of models on devices with so much memory.
@@ -92,7 +94,7 @@ PROFILES: dict[str, EngineProfile] = {
         EngineProfile("vllm", True, True, False, True, VLLM_GRAPHS, 16,
                       "vLLM V1 scheduler and default cudagraph_capture_sizes, documentation of 0.24; up to 1,024 tokens for "
                       "gpt-oss: its log, 'Overriding max cuda graph capture size to 1024 for performance'",
-                      {"gpt-oss": VLLM_GPT_OSS_GRAPHS}),
+                      {"gpt-oss": VLLM_GPT_OSS_GRAPHS}, many_api_servers=True),
         EngineProfile("sglang", True, False, False, True, sglang_graphs(512), 1,
                       "SGLang scheduler: prefill batches take precedence over decode; chunked prefill size; captured sizes by "
                       "memory and tensor parallelism: ServerArgs of sglang/srt/server_args.py (cuda_graph_max_bs); admission in intervals: "
