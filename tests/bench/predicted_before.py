@@ -1,8 +1,8 @@
-"""What was predicted of 27 November 2026's visits to H100s, before, beside what was measured: ``python -m tests.bench.predicted_before``.
+"""What was predicted of visits to H100s, before, beside what was measured there: ``python -m tests.bench.predicted_before``.
 
-Bursts, of requests and of sessions, after which a queue was said to stay or to go; budgets of tokens a step that no run had; long
-prompts; models that nobody here had run. Predictions are files of the catalog that were written before (``catalog/benchmarks/predicted``);
-nothing is computed here.
+Of 27 and 28 November 2026: bursts, of requests and of sessions, after which a queue was said to stay or to go; budgets of tokens a step
+that no run had; long prompts; models that nobody here had run; short prompts with many replies. Predictions are files of the catalog that
+were written before (``catalog/benchmarks/predicted``); nothing is computed here.
 """
 
 import gzip
@@ -27,6 +27,9 @@ RUNS = {
     "Qwen3.5 27B, prompts scanned by FlashInfer": "kept_back/h100-sxm_vllm-0.24.0_qwen3.5-27b_bf16_tp1_s.json",
     "Gemma 4 26B-A4B": "kept_back/h100-sxm_vllm-0.24.0_gemma-4-26b-a4b_bf16_tp1_r.json",
     "Qwen3.5 35B-A3B, fp8, by Triton": "kept_back/h100-sxm_vllm-0.24.0_qwen3.5-35b-a3b_fp8_tp1_r.json",
+    "Qwen3 30B-A3B, fp8, short prompts": "kept_back/h100-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_t.json",
+    "the same answered by four processes, predicted of one": "kept_back/h100-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_four-servers_t.json",
+    "Llama 3.1 8B, short prompts": "kept_back/h100-sxm_vllm-0.24.0_llama-3.1-8b_bf16_tp1_t.json",
 }
 BURSTS = {
     "q512-calm": (REQUESTS, "h100-q30ba3b-fp8-tp1-open-40_o"),
@@ -49,7 +52,7 @@ def read(file: str) -> dict[str, Any]:
 def predictions() -> dict[str, Any]:
     return {
         name: said
-        for day in ("2026-11-27-o", "2026-11-27-p", "2026-11-27-q", "2026-11-27-r")
+        for day in ("2026-11-27-o", "2026-11-27-p", "2026-11-27-q", "2026-11-27-r", "2026-11-28-t")
         for name, said in read(str(Path("predicted") / f"{day}.json"))["predictions"].items()
     }
 
