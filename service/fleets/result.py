@@ -38,18 +38,22 @@ PURCHASE = "purchase"
 
 
 def present_result(inputs: FleetInputs, found: "FleetPlan", seconds: float) -> FleetResultOut:
-    """Raises UnavailableError where the time ended with neither a plan nor a proof that there is none."""
+    """Raises UnavailableError where the time ended with neither a plan nor a proof that there is none, or with a plan that simulation
+    refuses."""
     result, problem = found.result, found.problem
     if result.outcome is Outcome.UNKNOWN:
         raise UnavailableError("no plan was found in the time given; give more, or fewer devices, offers and workloads")
+    if found.unconfirmed:
+        raise UnavailableError(
+            "no plan that holds in simulation was found in the time given; give more, or fewer devices, offers and workloads"
+        )
     reached = result.gap_fraction is not None and result.gap_fraction <= inputs.request.gap_fraction
-    outcome = Outcome.FEASIBLE if found.unconfirmed and result.plan is not None else result.outcome
     used = {d for c in result.plan.choices for d, n in enumerate(c.replicas) if n} if result.plan else set()
     names = problem.workloads
     return FleetResultOut(
-        outcome=plan_outcome(outcome),
+        outcome=plan_outcome(result.outcome),
         solve=FleetSolveOut(
-            status=fleet_status(outcome, within_gap=reached and not found.unconfirmed),
+            status=fleet_status(result.outcome, within_gap=reached),
             usd=None if result.usd is None else usd(result.usd),
             bound_usd=None if result.bound_usd is None else usd(result.bound_usd),
             gap_fraction=result.gap_fraction,

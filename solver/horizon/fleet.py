@@ -30,8 +30,8 @@ from solver.units import HOURS_PER_MONTH
 SAMPLED_PERIODS = 5
 """Periods whose choices are simulated before the whole is solved: from the busiest to the idlest."""
 MOST_ROUNDS = 30
-MOST_SOLVES = 3
-"""Times the whole is solved when simulation refuses something it chose."""
+MOST_SOLVES = 20
+"""Times the whole is solved when simulation refuses something it chose; time mostly ends before."""
 BASELINE_TIME_FRACTION = 0.25
 LEAST_TIME_FRACTION = 0.5
 """Of the time limit, kept for the optimiser when screening and simulation took longer than the rest."""

@@ -257,3 +257,14 @@ class TestSpotAndBatch:
             done[period["month"]] += period["requests_per_s"]["nightly"] * period["hours"] * 3600.0
         assert done[0] >= 2_000_000 * (1 - 1e-6)
         assert done[1] == 0.0
+
+
+def test_a_fleet_that_simulation_refused_when_time_ended_is_no_answer(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was answered as a plan, of the status that says it was confirmed."""
+    monkeypatch.setattr("solver.horizon.fleet._correct", lambda *_: 1)
+    body = changed(changed(FLEET, "limits/devices", ["h100-sxm"]), "horizon", {"months": 1, "periods_per_month": 2})
+    response = client.post("/v1/fleets", json=changed(body, "time_limit_s", 5), headers={"Prefer": "wait=300"})
+    assert response.status_code == 503, response.text
+    assert "holds in simulation" in response.json()["detail"]
