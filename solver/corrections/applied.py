@@ -298,13 +298,15 @@ def with_followers(factors: Mapping[str, float]) -> Mapping[str, float]:
 def configuration_correction(
     current: CorrectionSet | None, configuration: Configuration, load: Load | None = None
 ) -> Correction | None:
-    """The same for a configuration as the solver holds it. One that drafts, serves adapters, sees images or keeps its cache on a disk was
-    never measured: what was, its model bare, is carried over. load: spreads are of its kind where that has its own, else of any."""
+    """The same for a configuration as the solver holds it. One that drafts, serves adapters, sees images, keeps its cache on a disk or
+    answers from several processes is in no fit: what was, its model bare, is carried over. load: spreads are of its kind where that has
+    its own, else of any."""
     if current is None:
         return None
     shape = configuration.shape
     as_measured = configuration.speculation is None and shape.adapters is None and shape.images is None
     as_measured = as_measured and not shape.guided_fraction and not configuration.engine.disk_cache_bytes
+    as_measured = as_measured and configuration.engine.api_servers == 1
     model_class = configuration.shape.told_by
     found = correction_for(
         current,
