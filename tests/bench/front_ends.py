@@ -22,6 +22,7 @@ from solver.corrections.evidence import Measurement, predicted
 from solver.corrections.fit import DRAWS
 from solver.errors import SolverError
 from solver.step.constants import owned
+from tests.bench.host_constants import as_file_of
 
 STEPS = DEFAULT_ROOT / "steps" / "h100-sxm_vllm-0.24.0_t.json"
 SERVERS = {
@@ -31,6 +32,8 @@ SERVERS = {
 }
 """By server: the configuration that fits know it as, its file of runs, and how many processes answered."""
 DEVICE, ENGINE = "h100-sxm", "vllm"
+VISIT = 15
+"""To a host that no fit knows."""
 LIKE_CAMPAIGN = "2026-11-24-g"
 LAUNCHED = "with prompts, 513 to 1,024 tokens"
 LAUNCHING = "eager_expert_layer_us"
@@ -46,13 +49,9 @@ def runs_of(catalog: Catalog, like: BenchmarkFile, file: str) -> Iterator[tuple[
     fits = next(one for one in catalog.corrections[-1].corrections if (one.device, one.engine) == (DEVICE, ENGINE))
     routing = {ROUTING: fits.constants[own].value} if own in fits.constants else {}
     read: dict[str, Any] = json.loads((DEFAULT_ROOT / "kept_back" / f"h100-sxm_vllm-0.24.0_{file}.json").read_text())
-    known = like.runs[0].benchmark["context"]
     for name, run in read["runs"].items():
-        sizes = ["--max-num-seqs", str(run["max_sequences"]), "--max-model-len", str(run["max_context_tokens"])]
-        body = {**run["benchmark"], "context": {**known, "engine": {**known["engine"], "arguments": sizes}}}
-        row = like.runs[0].model_copy(update={"id": name, "benchmark": body})
-        reported = like.engine_reported.model_copy(update={"max_batched_tokens": run["max_batched_tokens"]})
-        run_at = measurement(catalog, constants, like.model_copy(update={"engine_reported": reported}), row)
+        one = as_file_of(like, name, run["max_batched_tokens"], run["max_context_tokens"], VISIT, run["benchmark"])
+        run_at = measurement(catalog, constants, one, one.runs[0])
         uneven = run_at.configuration.constants.replaced(routing, "measured")
         yield name, replace(run_at, configuration=run_at.configuration.with_constants(uneven))
 

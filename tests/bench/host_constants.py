@@ -61,7 +61,7 @@ def kept_back(catalog: Catalog) -> list[BenchmarkFile]:
     )
     dense = files["h100-l8b-bf16-tp1"]
     of_dense = [
-        _of(dense, name, run["max_batched_tokens"], run["max_context_tokens"], 14, run["benchmark"])
+        as_file_of(dense, name, run["max_batched_tokens"], run["max_context_tokens"], 14, run["benchmark"])
         for name, run in read["runs"].items()
     ]
     path = DEFAULT_ROOT / "bursts/h100-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_op.json.gz"
@@ -69,7 +69,7 @@ def kept_back(catalog: Catalog) -> list[BenchmarkFile]:
     named = {name: run for name, run in bursts.items() if "at_once" not in run["load"]}
     context = mixture.runs[0].benchmark["context"]
     return of_dense + [
-        _of(
+        as_file_of(
             mixture, name, 8192, 16_384, 13,
             {**run, "context": {**context, "power_w_mean": run["power_w_mean"]}},
         )
@@ -77,7 +77,7 @@ def kept_back(catalog: Catalog) -> list[BenchmarkFile]:
     ]  # fmt: skip
 
 
-def _of(
+def as_file_of(
     like: BenchmarkFile, name: str, budget: int, context: int, visit: int, benchmark: Mapping[str, Any]
 ) -> BenchmarkFile:
     """One run as a file of its own, of a configuration that other runs are of."""
