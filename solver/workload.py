@@ -355,6 +355,8 @@ class EngineSettings:
     """New requests are taken in once in so many decode steps, and after every step that prefills."""
     api_servers: int = 1
     """Processes for each copy of attention that pass its tokens on, side by side."""
+    max_captured_tokens: int | None = None
+    """Most tokens of a step that runs as a captured graph; None: as many as the engine captures unless told."""
     any_release: bool = False
     """Asked about without a release, or with one of an earlier generation: intervals hold what releases differ by. What is planned
     starts with a release of today."""

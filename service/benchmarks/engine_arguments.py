@@ -84,6 +84,7 @@ def engine_settings(name: str, version: str | None, arguments: Sequence[str]) ->
         (("--max-model-len", "--context-length", "--max_seq_len"), "max_context_tokens", int),
         (("--scheduler-recv-interval",), "admission_interval_steps", int),
         (("--api-server-count", "-asc"), "api_servers", int),
+        (("--max-cudagraph-capture-size",), "max_captured_tokens", int),
         *(LLAMA_CPP if name == "llama.cpp" else ()),
     ):
         for flag in flags:

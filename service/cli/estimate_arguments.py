@@ -14,7 +14,7 @@ ENGINE_FIELDS = {
     "engine": "name", "engine_version": "version", "release": "release", "max_batched_tokens": "max_batched_tokens",
     "max_sequences": "max_sequences", "memory_fraction": "memory_fraction", "context": "max_context_tokens",
     "disk_cache": "disk_cache_gib", "disk_rate": "disk_read_gbytes_per_s", "admission_interval": "admission_interval_steps",
-    "api_servers": "api_servers",
+    "api_servers": "api_servers", "max_captured_tokens": "max_captured_tokens",
 }  # fmt: skip
 """Options by their names, and the fields of ``engine`` that they state."""
 
@@ -46,6 +46,11 @@ def add_estimate_arguments(parser: argparse.ArgumentParser) -> None:
         ("--context", "TOKENS", "longest context; the longest request unless stated"),
         ("--admission-interval", "STEPS", "steps between looks for new requests: SGLang's --scheduler-recv-interval"),
         ("--api-servers", "N", "processes that pass tokens on, for each copy of attention: vLLM's --api-server-count"),
+        (
+            "--max-captured-tokens",
+            "N",
+            "tokens of a step that runs as a captured graph: vLLM's --max-cudagraph-capture-size",
+        ),
     ):
         parser.add_argument(option, type=int, metavar=metavar, help=text)
     parser.add_argument(

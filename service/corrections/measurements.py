@@ -6,6 +6,7 @@ from pydantic import TypeAdapter
 
 from catalog.benchmark_rows import BenchmarkFile, BenchmarkRow
 from catalog.read import Catalog
+from service.benchmarks.engine_arguments import engine_settings
 from service.recommendations.from_rows import (
     device_from_row,
     layout_from_wire,
@@ -66,6 +67,7 @@ def measurement(
         max_sequences=int(argument(engine["arguments"], "--max-num-seqs", "512")),
         memory_fraction=memory_fraction(engine["arguments"]),
         max_context_tokens=int(argument(engine["arguments"], "--max-model-len", str(shape.max_context_tokens))),
+        max_captured_tokens=engine_settings(engine["name"], engine["version"], engine["arguments"]).max_captured_tokens,
     )
     deployed = deploy(
         shape,

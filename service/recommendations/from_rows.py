@@ -289,6 +289,7 @@ def engine_from_wire(asked: EngineIn) -> EngineSettings:
         None if asked.disk_read_gbytes_per_s is None else asked.disk_read_gbytes_per_s * GIGA,
         asked.admission_interval_steps or 1,
         asked.api_servers,
+        asked.max_captured_tokens,
         any_release=asked.release == "any" if asked.version is None else is_current(asked.name, asked.version) is False,
     )  # fmt: skip
 

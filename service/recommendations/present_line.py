@@ -59,6 +59,7 @@ def present_line(entry: PlanEntry, source: Ask | None = None) -> PlanLineOut:
             else gbytes_per_s(settings.disk_bytes_per_s),
             admission_interval_steps=settings.admission_interval_steps,
             api_servers=settings.api_servers,
+            max_captured_tokens=settings.max_captured_tokens,
             speculative=None if drafting is None else _drafting(drafting.decoding),
         ),
         max_concurrency=entry.max_concurrency,

@@ -59,6 +59,8 @@ class EngineIn(Request):
     """SGLang's --scheduler-recv-interval; null: what the engine's documentation starts this model with on this device, else 1."""
     api_servers: Annotated[int, Field(ge=1, le=256)] = 1
     """vLLM's --api-server-count, divided by data_parallel, which is how many vLLM starts unless told."""
+    max_captured_tokens: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    """vLLM's --max-cudagraph-capture-size; null: as many as the engine captures unless told."""
 
     @model_validator(mode="after")
     def _disk_under_host_memory(self) -> Self:

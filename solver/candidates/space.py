@@ -201,6 +201,7 @@ def _settings_for(settings: EngineSettings, engine: str) -> EngineSettings:
         settings.max_sequences,
         settings.memory_fraction,
         settings.max_context_tokens,
+        max_captured_tokens=settings.max_captured_tokens,
     )
 
 
@@ -261,7 +262,7 @@ def _tabulate(found: Combinations, settings: EngineSettings) -> SearchSpace:
     plans = table.plans(entries, device_bytes, found.memories, index)
     held = _on_fewest_nodes(found, plans.fits.tolist())
     held = [i for i in held if found.takes_host_cache(rows[i].platform, float(plans.kv_cache_bytes[i]))]
-    kept, captured = _by_graphs(found, held)
+    kept, captured = _by_graphs(found, held, settings)
     chosen = [rows[i] for i in kept.tolist()]
     own = [every[row.platform] for row in chosen]
     row_rates = [found.rates[i] for i in kept.tolist()]
@@ -318,15 +319,23 @@ def _on_fewest_nodes(found: Combinations, fits: Sequence[bool]) -> list[int]:
     return keep
 
 
-def _by_graphs(found: Combinations, keep: Sequence[int]) -> tuple[NDArray[np.int64], list[GraphSizes]]:
+def _by_graphs(
+    found: Combinations, keep: Sequence[int], settings: EngineSettings
+) -> tuple[NDArray[np.int64], list[GraphSizes]]:
     """(positions, captured graphs) in the order of what is captured: batch sizes differ by engine, and with some by device."""
-    own = [found.platforms[found.rows[i].platform] for i in keep]
+    rows = [found.rows[i] for i in keep]
+    own = [found.platforms[row.platform] for row in rows]
     captured = [
-        platform.graphs(found.shape.family, found.rows[i].layout.tensor_parallel)
-        for i, platform in zip(keep, own, strict=True)
+        platform.graphs(found.shape.family, row.layout.tensor_parallel, settings, _queries(row))
+        for row, platform in zip(rows, own, strict=True)
     ]
     order = sorted(range(len(keep)), key=lambda i: (own[i].engine, captured[i].sizes))
     return np.array([keep[i] for i in order], dtype=np.int64), [captured[i] for i in order]
+
+
+def _queries(row: CandidateRow) -> int:
+    """Tokens of one sequence in a decode step."""
+    return 1 if row.drafting is None else row.drafting.draft_tokens + 1
 
 
 def _grid(

@@ -117,7 +117,14 @@ class Configuration:
         if self.speculation is not None:
             return None
         found = rates_key(self.rates())
-        return self.shape, found, self.layout, self._graphs(), self.engine.max_batched_tokens, self.engine.max_sequences
+        return (
+            self.shape,
+            found,
+            self.layout,
+            self._graphs(1),
+            self.engine.max_batched_tokens,
+            self.engine.max_sequences,
+        )
 
     def _tables(self, queries: int) -> StepTables:
         """Step tables where every step works on so many tokens of each sequence."""
@@ -125,14 +132,15 @@ class Configuration:
             self.shape,
             self.rates(),
             self.layout,
-            self._graphs(),
+            self._graphs(queries),
             max_batched_tokens=self.engine.max_batched_tokens,
             max_sequences=self.engine.max_sequences * queries,
             queries=queries,
         )
 
-    def _graphs(self) -> GraphSizes:
-        return self.profile.graphs_of(self.shape.family, self.device.memory_bytes, self.layout.tensor_parallel)
+    def _graphs(self, queries: int) -> GraphSizes:
+        degree = self.layout.tensor_parallel
+        return self.profile.graphs_of(self.shape.family, self.device.memory_bytes, degree, self.engine, queries)
 
     def schedule(self, cached_prefix_fraction: float = 0.0) -> Schedule:
         """How one lane of this deployment schedules: it has its share of the seats and of the KV cache."""

@@ -97,8 +97,8 @@ def check_formats_documented(device: Device, engine: str, precision: Precision) 
 
 
 def check_options(settings: EngineSettings) -> None:
-    """Raises UnsupportedError for an unknown engine, one that cannot be told to let requests wait for some decode steps, or one that
-    cannot be told to answer from several processes."""
+    """Raises UnsupportedError for an unknown engine, and for an option that it cannot be told: to let requests wait for some decode
+    steps, to answer from several processes, or up to how many tokens it captures."""
     profile = engine_profile(settings.name)
     if settings.admission_interval_steps > 1 and not profile.admits_in_intervals:
         raise UnsupportedError(
@@ -109,6 +109,11 @@ def check_options(settings: EngineSettings) -> None:
         raise UnsupportedError(
             "option_not_in_engine",
             f"how {settings.name} would answer from several processes is not known here; api_servers is an option of vLLM",
+        )
+    if settings.max_captured_tokens is not None and not profile.captures_as_told:
+        raise UnsupportedError(
+            "option_not_in_engine",
+            f"what {settings.name} captures is as it chooses here; max_captured_tokens is an option of vLLM",
         )
 
 

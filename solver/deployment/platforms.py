@@ -7,6 +7,7 @@ from solver.engine.profiles import engine_profile, engines_for, keeps_in_host_me
 from solver.hardware import Device, Node, instance_of
 from solver.step.constants import ConstantPrior, Constants, resolve_constants
 from solver.step.tables import GraphSizes
+from solver.workload import EngineSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,10 @@ class Platform:
     disk_bytes_per_s: float = 0.0
     """A device's share of the rate at which the node's disks are read."""
 
-    def graphs(self, family: str, tensor_parallel: int) -> GraphSizes:
-        """What the engine captures here for a family of models."""
-        return engine_profile(self.engine).graphs_of(family, self.device.memory_bytes, tensor_parallel)
+    def graphs(self, family: str, tensor_parallel: int, settings: EngineSettings, queries: int) -> GraphSizes:
+        """What the engine captures here for a family of models, with so many tokens of one sequence in a decode step."""
+        profile = engine_profile(self.engine)
+        return profile.graphs_of(family, self.device.memory_bytes, tensor_parallel, settings, queries)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from solver.errors import UnsupportedError
 from solver.step.tables import GraphSizes
+from solver.workload import EngineSettings
 
 SHARDED_DEGREE = 4
 """Degree of tensor parallelism from which SGLang captures more."""
@@ -36,6 +37,8 @@ class EngineProfile:
     memory_graphs: captured sizes by the memory of a device and the degree of tensor parallelism, the first that fits.
     admits_in_intervals: can be told to take new requests in once in so many decode steps.
     many_api_servers: can be told to answer its users from several processes.
+    captures_as_told: can be told up to how many tokens it captures; unless told at most two steps of its seats, and no more than a
+        step may have.
     """
 
     name: str
@@ -50,24 +53,53 @@ class EngineProfile:
     memory_graphs: tuple[MemoryGraphs, ...] = ()
     admits_in_intervals: bool = False
     many_api_servers: bool = False
+    captures_as_told: bool = False
 
-    def graphs_of(self, family: str, memory_bytes: float, tensor_parallel: int) -> GraphSizes:
-        """Captured sizes for a family of models on devices with so much memory.
+    def graphs_of(
+        self, family: str, memory_bytes: float, tensor_parallel: int, settings: EngineSettings, queries: int = 1
+    ) -> GraphSizes:
+        """Captured sizes for a family of models on devices with so much memory. queries: tokens of one sequence in a decode step.
 
         >>> vllm, sglang = engine_profile("vllm"), engine_profile("sglang")
-        >>> vllm.graphs_of("gpt-oss", 80e9, 1).most_tokens, vllm.graphs_of("llama", 80e9, 1).most_tokens
-        (1024, 512)
-        >>> [sglang.graphs_of("llama", gib * 2.0**30, tp).most_tokens for gib, tp in ((16, 1), (80, 1), (80, 4), (180, 1))]
+        >>> wide, few, told = (EngineSettings(max_sequences=n, max_captured_tokens=m) for n, m in ((512, None), (60, None), (60, 2048)))
+        >>> [vllm.graphs_of(name, 80e9, 1, wide).most_tokens for name in ("gpt-oss", "llama")]
+        [1024, 512]
+        >>> [vllm.graphs_of("llama", 80e9, 1, seats).most_tokens for seats in (few, told)]
+        [120, 2048]
+        >>> [sglang.graphs_of("llama", gib * 2.0**30, tp, few).most_tokens for gib, tp in ((16, 1), (80, 1), (80, 4), (180, 1))]
         [8, 256, 512, 512]
         """
+        if self.captures_as_told:
+            return strided_graphs(self._most_captured(family, settings, queries))
         for row in self.memory_graphs:
             if memory_bytes < row.below_bytes:
                 return row.sharded if tensor_parallel >= SHARDED_DEGREE else row.alone
         return self.family_graphs.get(family, self.graphs)
 
+    def _most_captured(self, family: str, settings: EngineSettings, queries: int) -> int:
+        """Tokens up to which an engine captures that can be told."""
+        unless_told = self.family_graphs.get(family)
+        if settings.max_captured_tokens is not None:
+            most = settings.max_captured_tokens
+        elif unless_told is not None:
+            most = unless_told.most_tokens
+        else:
+            most = min(2 * settings.max_sequences * queries, self.graphs.most_tokens)
+        return min(most, settings.max_batched_tokens)
 
-VLLM_GRAPHS = GraphSizes((1, 2, 4, *range(8, 256, 8), *range(256, 513, 16)))
-VLLM_GPT_OSS_GRAPHS = GraphSizes((*VLLM_GRAPHS.sizes, *range(528, 1025, 16)))
+
+def strided_graphs(most: int) -> GraphSizes:
+    """vLLM's captured sizes up to ``most`` tokens: every eighth, from 256 on every sixteenth.
+
+    >>> strided_graphs(5).sizes, len(strided_graphs(512).sizes), strided_graphs(270).most_tokens
+    ((1, 2, 4), 51, 256)
+    """
+    sizes = (1, 2, 4, *range(8, 256, 8), *range(256, most + 1, 16))
+    return GraphSizes(tuple(size for size in sizes if size <= most))
+
+
+VLLM_GRAPHS = strided_graphs(512)
+VLLM_GPT_OSS_GRAPHS = strided_graphs(1024)
 SGLANG_SIZES = (1, 2, 4, 8, 12, *range(16, 257, 8), *range(272, 512, 16), 512)
 SGLANG_PREFILL_TOKENS = 160
 GIB_BYTES = 2.0**30
@@ -92,9 +124,10 @@ PROFILES: dict[str, EngineProfile] = {
     p.name: p
     for p in (
         EngineProfile("vllm", True, True, False, True, VLLM_GRAPHS, 16,
-                      "vLLM V1 scheduler and default cudagraph_capture_sizes, documentation of 0.24; up to 1,024 tokens for "
+                      "vLLM V1 scheduler; captured sizes: _set_cudagraph_sizes of vllm/config/vllm.py in 0.24.0 (as told, "
+                      "else twice --max-num-seqs, at most 512), read 2026-11-28; up to 1,024 tokens for "
                       "gpt-oss: its log, 'Overriding max cuda graph capture size to 1024 for performance'",
-                      {"gpt-oss": VLLM_GPT_OSS_GRAPHS}, many_api_servers=True),
+                      {"gpt-oss": VLLM_GPT_OSS_GRAPHS}, many_api_servers=True, captures_as_told=True),
         EngineProfile("sglang", True, False, False, True, sglang_graphs(512), 1,
                       "SGLang scheduler: prefill batches take precedence over decode; chunked prefill size; captured sizes by "
                       "memory and tensor parallelism: ServerArgs of sglang/srt/server_args.py (cuda_graph_max_bs); admission in intervals: "
