@@ -2580,6 +2580,10 @@ class DraftingEngineIn(TypedDict):
     """Processes for each copy of attention that take requests in and pass tokens on, side by side. vLLM's
     --api-server-count, divided by data_parallel, which is how many vLLM starts unless told.
     """
+    max_captured_tokens: NotRequired[int | None]
+    """Most tokens of a step that runs as a captured graph; larger ones are launched from the host, kernel by kernel.
+    vLLM's --max-cudagraph-capture-size; null: as many as the engine captures unless told.
+    """
     speculative: NotRequired[DraftModelIn | StatedDraftIn | None]
     """Drafting: tokens guessed ahead and checked together; null without."""
 

@@ -48,6 +48,7 @@ class EngineStart:
     max_context_tokens: int | None = None
     memory_fraction: float | None = None
     max_batched_tokens: int | None = None
+    max_captured_tokens: int | None = None
 
     @property
     def devices(self) -> int:
@@ -66,7 +67,7 @@ def serve_command(deployment: EngineStart, port: int, extra: Sequence[str] = ())
         raise LaunchError(f"this agent starts vllm, not {deployment.engine}; start it yourself and give --endpoint")
     for name in ("tensor_parallel", "pipeline_parallel", "data_parallel", "expert_parallel"):
         _require_count(name, getattr(deployment, name))
-    for name in ("max_sequences", "max_context_tokens", "max_batched_tokens"):
+    for name in ("max_sequences", "max_context_tokens", "max_batched_tokens", "max_captured_tokens"):
         if getattr(deployment, name) is not None:
             _require_count(name, getattr(deployment, name))
     if deployment.weights not in _WEIGHT_FLAGS:
@@ -89,6 +90,7 @@ def serve_command(deployment: EngineStart, port: int, extra: Sequence[str] = ())
         ("--max-model-len", deployment.max_context_tokens),
         ("--gpu-memory-utilization", deployment.memory_fraction),
         ("--max-num-batched-tokens", deployment.max_batched_tokens),
+        ("--max-cudagraph-capture-size", deployment.max_captured_tokens),
     ):
         if value is not None:
             command += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
@@ -203,6 +205,7 @@ class RecommendedWork:
             max_context_tokens=settings["max_context_tokens"],
             memory_fraction=settings["memory_fraction"],
             max_batched_tokens=settings["max_batched_tokens"],
+            max_captured_tokens=settings.get("max_captured_tokens"),
         )
 
 

@@ -13,6 +13,7 @@ from service.recommendations.from_rows import (
     traffic_from_wire,
 )
 from service.recommendations.images import image_tokens, images_from_wire, with_images
+from solver.engine.profiles import engine_profile
 from solver.errors import SolverError
 from solver.llm_shape import LlmShape
 from solver.memory.fits import engine_memory, memory_plan
@@ -30,11 +31,12 @@ def _memory(kind: ReplicaKind, snapshot: CatalogSnapshot, shape: LlmShape) -> De
         return None
     try:
         constants = constants_for(snapshot, device, line.engine, shape)
-        taken = engine_memory(constants.subject, constants.values_si())
-        found = memory_plan(
-            _served(kind, shape), device.memory_bytes, precision_from_wire(line.precision), layout_from_wire(line.layout),
-            engine_from_wire(line.engine_settings), taken,
-        )  # fmt: skip
+        layout, engine = layout_from_wire(line.layout), engine_from_wire(line.engine_settings)
+        profile = engine_profile(engine.name)
+        graphs = profile.graphs_of(shape.family, device.memory_bytes, layout.tensor_parallel, engine)
+        taken = engine_memory(constants.subject, constants.values_si(), len(graphs.sizes))
+        precision = precision_from_wire(line.precision)
+        found = memory_plan(_served(kind, shape), device.memory_bytes, precision, layout, engine, taken)
     except SolverError:
         return None
     visible = device.memory_bytes - taken.driver_reserve_bytes

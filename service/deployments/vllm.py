@@ -82,6 +82,8 @@ def vllm_options(kind: ReplicaKind) -> list[Word]:
         raise PartError(kind.part, "vLLM's token budget of a step must not be below the sequences it admits")
     words += ["--max-num-seqs", str(settings.max_sequences)]
     words += ["--max-num-batched-tokens", str(settings.max_batched_tokens)]
+    if settings.max_captured_tokens is not None:
+        words += ["--max-cudagraph-capture-size", str(settings.max_captured_tokens)]
     words += _drafting_words(kind)
     words += adapter_words(kind, "--max-loras", "--max-cpu-loras")
     words += _image_words(kind)

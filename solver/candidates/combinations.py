@@ -24,7 +24,7 @@ from solver.memory.fits import EngineMemory, engine_memory
 from solver.memory.weights import stored_bytes
 from solver.precision import Precision
 from solver.step.rates import Rates, rates
-from solver.workload import SpeculativeDecoding
+from solver.workload import EngineSettings, SpeculativeDecoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ class Combinations:
 
     shape: LlmShape
     platforms: tuple[Platform, ...]
+    settings: EngineSettings
     drafting: SpeculativeDecoding | None
     rows: list[CandidateRow] = field(default_factory=list)
     rates: list[Rates] = field(default_factory=list)
@@ -135,7 +136,9 @@ class Combinations:
             check_adapters_served(self.shape, platform.device, platform.engine, platform.constants)
             key = (platform.device.id, platform.engine)
             if key not in self._engine_memory:
-                self.memories.append(engine_memory(platform.constants.subject, platform.constants.values_si()))
+                captured = len(platform.graphs(self.shape, 1, self.settings, 1).sizes)
+                found = engine_memory(platform.constants.subject, platform.constants.values_si(), captured)
+                self.memories.append(found)
                 self._engine_memory[key] = len(self.memories) - 1
             self.memory_of[index] = self._engine_memory[key]
         except FigureMissingError as missing:

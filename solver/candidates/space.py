@@ -71,7 +71,7 @@ class SearchSpace:
             layout=entry.layout,
             precision=entry.precision,
             engine=replace(
-                _settings_for(self.settings, platform.engine),
+                platform.settings(self.shape, self.settings),
                 host_cache_bytes=platform.host_cache_bytes,
                 disk_cache_bytes=platform.disk_cache_bytes,
                 disk_bytes_per_s=platform.disk_bytes_per_s or None,
@@ -191,20 +191,6 @@ class SearchSpace:
         )  # fmt: skip
 
 
-def _settings_for(settings: EngineSettings, engine: str) -> EngineSettings:
-    if engine == settings.name:
-        return settings
-    return EngineSettings(
-        engine,
-        None,
-        settings.max_batched_tokens,
-        settings.max_sequences,
-        settings.memory_fraction,
-        settings.max_context_tokens,
-        max_captured_tokens=settings.max_captured_tokens,
-    )
-
-
 def _stacked(items: Sequence[Rates]) -> Rates:
     """Many candidates' rates as one, each field an (N, 1) array."""
     names = [f.name for f in fields(Rates)]
@@ -234,7 +220,7 @@ def build_space(
     """
     every = platforms(nodes, priors, settings.name, shape.id, engines, weight_formats, host_caches_bytes, disk)
     every += tuple(instance_platforms(every, nodes, partitions))
-    found = Combinations(shape, every, drafting)
+    found = Combinations(shape, every, settings, drafting)
     found.drop_unplanned(nodes, engines)
     found.drop_without_host_memory(nodes, host_caches_bytes)
     if disk is not None:
@@ -262,7 +248,7 @@ def _tabulate(found: Combinations, settings: EngineSettings) -> SearchSpace:
     plans = table.plans(entries, device_bytes, found.memories, index)
     held = _on_fewest_nodes(found, plans.fits.tolist())
     held = [i for i in held if found.takes_host_cache(rows[i].platform, float(plans.kv_cache_bytes[i]))]
-    kept, captured = _by_graphs(found, held, settings)
+    kept, captured = _by_graphs(found, held)
     chosen = [rows[i] for i in kept.tolist()]
     own = [every[row.platform] for row in chosen]
     row_rates = [found.rates[i] for i in kept.tolist()]
@@ -319,14 +305,12 @@ def _on_fewest_nodes(found: Combinations, fits: Sequence[bool]) -> list[int]:
     return keep
 
 
-def _by_graphs(
-    found: Combinations, keep: Sequence[int], settings: EngineSettings
-) -> tuple[NDArray[np.int64], list[GraphSizes]]:
+def _by_graphs(found: Combinations, keep: Sequence[int]) -> tuple[NDArray[np.int64], list[GraphSizes]]:
     """(positions, captured graphs) in the order of what is captured: batch sizes differ by engine, and with some by device."""
     rows = [found.rows[i] for i in keep]
     own = [found.platforms[row.platform] for row in rows]
     captured = [
-        platform.graphs(found.shape.family, row.layout.tensor_parallel, settings, _queries(row))
+        platform.graphs(found.shape, row.layout.tensor_parallel, found.settings, _queries(row))
         for row, platform in zip(rows, own, strict=True)
     ]
     order = sorted(range(len(keep)), key=lambda i: (own[i].engine, captured[i].sizes))

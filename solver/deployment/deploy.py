@@ -14,6 +14,7 @@ from solver.deployment.documented import (
     check_options,
 )
 from solver.deployment.layout_rules import LayoutProblem, layout_problem
+from solver.engine.profiles import engine_profile
 from solver.errors import UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
@@ -74,9 +75,10 @@ def deploy(
         raise UnsupportedError(
             "context_too_long", f"requests of up to {longest} tokens exceed the {limit} tokens this deployment takes"
         )
-    plan = memory_plan(
-        shape, device.memory_bytes, precision, layout, engine, engine_memory(constants.subject, constants.values_si())
-    )
+    profile = engine_profile(engine.name)
+    graphs = profile.graphs_of(shape.family, device.memory_bytes, layout.tensor_parallel, engine)
+    memory = engine_memory(constants.subject, constants.values_si(), len(graphs.sizes))
+    plan = memory_plan(shape, device.memory_bytes, precision, layout, engine, memory)
     check_host_cache(engine.name, engine.host_cache_bytes, plan.kv_cache_bytes)
     check_disk_cache(engine.name, engine.version, engine.disk_cache_bytes)
     configuration = Configuration(

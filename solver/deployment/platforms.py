@@ -1,10 +1,11 @@
 """Nodes that perform alike, whole or as instances of split devices, with the constants that apply to them."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from solver.engine.profiles import engine_profile, engines_for, keeps_in_host_memory, keeps_on_disk
+from solver.engine.profiles import engine_profile, engines_for, keeps_in_host_memory, keeps_on_disk, planned_capture
 from solver.hardware import Device, Node, instance_of
+from solver.llm_shape import LlmShape
 from solver.step.constants import ConstantPrior, Constants, resolve_constants
 from solver.step.tables import GraphSizes
 from solver.workload import EngineSettings
@@ -32,10 +33,20 @@ class Platform:
     disk_bytes_per_s: float = 0.0
     """A device's share of the rate at which the node's disks are read."""
 
-    def graphs(self, family: str, tensor_parallel: int, settings: EngineSettings, queries: int) -> GraphSizes:
-        """What the engine captures here for a family of models, with so many tokens of one sequence in a decode step."""
-        profile = engine_profile(self.engine)
-        return profile.graphs_of(family, self.device.memory_bytes, tensor_parallel, settings, queries)
+    def settings(self, shape: LlmShape, asked: EngineSettings) -> EngineSettings:
+        """The engine here as plans start it: as asked, and told up to how many tokens it captures where it can be told."""
+        release = asked.version if asked.name == self.engine else None
+        told = asked.max_captured_tokens or self._planned_capture(shape)
+        return replace(asked, name=self.engine, version=release, max_captured_tokens=told)
+
+    def _planned_capture(self, shape: LlmShape) -> int | None:
+        """Of models that embed nothing is known."""
+        return None if shape.embeds else planned_capture(self.engine, self.device.vendor, shape.is_moe)
+
+    def graphs(self, shape: LlmShape, tensor_parallel: int, asked: EngineSettings, queries: int) -> GraphSizes:
+        """What the engine captures here of a model, as plans start it, with so many tokens of one sequence in a decode step."""
+        settings, profile = self.settings(shape, asked), engine_profile(self.engine)
+        return profile.graphs_of(shape.family, self.device.memory_bytes, tensor_parallel, settings, queries)
 
 
 @dataclass(frozen=True, slots=True)

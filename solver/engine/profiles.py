@@ -185,6 +185,41 @@ DRAFTING: dict[str, DraftingSupport] = {
 """Engines not named here may draft too: their documentation has not been read, so plans do not count on it."""
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedCapture:
+    """Up to how many tokens of a step plans tell an engine to capture, on devices of which vendors, and where that is documented."""
+
+    with_experts: int
+    without: int
+    vendors: tuple[str, ...]
+    source: str
+
+
+PLANNED_CAPTURE: dict[str, PlannedCapture] = {
+    "vllm": PlannedCapture(
+        4096,
+        512,
+        ("NVIDIA", "AMD"),
+        "--max-cudagraph-capture-size: https://github.com/vllm-project/vllm/pull/26016, read 2026-11-28; 4,096: the most that was measured "
+        "here, with a mixture of experts on H100 SXM under 0.24.0 (docs/decisions/0095), and the least that NVIDIA's model card of "
+        "Nemotron 3 Embed recommends; 512 is what vLLM captures unless told, on 256 seats and more; AMD: recalled",
+    ),
+}
+"""Launched from the host, a layer of experts takes a millisecond and more, which only a captured graph spares."""
+
+
+def planned_capture(engine: str, vendor: str, has_experts: bool) -> int | None:
+    """Tokens of a step up to which plans tell an engine to capture; None: nothing is known to be told.
+
+    >>> planned_capture("vllm", "NVIDIA", True), planned_capture("vllm", "Google", True), planned_capture("sglang", "NVIDIA", True)
+    (4096, None, None)
+    """
+    known = PLANNED_CAPTURE.get(engine)
+    if known is None or vendor not in known.vendors:
+        return None
+    return known.with_experts if has_experts else known.without
+
+
 PREFIX_CACHES: dict[str, str] = {
     "vllm": "https://docs.vllm.ai/en/latest/design/prefix_caching/ (whole blocks by hash, the least recently used free one forgotten "
     "first, a request's last ones before its first), read 2026-11-24; that it is on unless switched off: recalled",

@@ -52,7 +52,7 @@ class EngineMemory:
     driver_reserve_bytes: memory the driver shows but no process can have (the engine's fraction is of the rest).
     runtime_bytes: libraries, workspaces and buffers of the engine itself.
     collective_bytes: buffers of collective communication, where a replica has more than one device.
-    graph_bytes_per_layer, graph_bytes_per_expert_layer: captured graphs, per layer with a dense or sparse block.
+    graph_bytes_per_layer, graph_bytes_per_expert_layer: captured graphs of all sizes, per layer with a dense or sparse block.
     graph_bytes_per_recurrent_layer: what a layer that carries a state takes beside that.
     hidden_copies: hidden-wide vectors alive per token while a block runs (input, residual, output).
     logits_copies: fp32 vocabulary-wide rows alive per sequence while sampling (logits, probabilities, noise).
@@ -72,15 +72,20 @@ class EngineMemory:
     pooled_cache: bool
 
 
-def engine_memory(subject: str, constants: Mapping[str, float]) -> EngineMemory:
-    """The constants named like the fields of EngineMemory; ``subject`` says whose they are, for the error.
+GRAPH_SIZE_BYTES = "graph_bytes_per_size_and_expert_layer"
+
+
+def engine_memory(subject: str, constants: Mapping[str, float], captured_sizes: int) -> EngineMemory:
+    """The constants named like the fields of EngineMemory, for an engine that captures so many sizes of a step; ``subject`` says
+    whose they are, for the error.
 
     Raises FigureMissingError naming the first that is absent.
     """
-    for field in fields(EngineMemory):
-        if field.name not in constants:
-            raise FigureMissingError(subject, field.name)
+    for name in (*(field.name for field in fields(EngineMemory)), GRAPH_SIZE_BYTES):
+        if name not in constants:
+            raise FigureMissingError(subject, name)
     values = {f.name: constants[f.name] for f in fields(EngineMemory)}
+    values["graph_bytes_per_expert_layer"] += captured_sizes * constants[GRAPH_SIZE_BYTES]
     block, pooled = int(values.pop("block_tokens")), bool(values.pop("pooled_cache"))
     return EngineMemory(**values, block_tokens=block, pooled_cache=pooled)
 

@@ -147,6 +147,9 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "collective_bytes": ConstantLaw("byte", 1.0, 0.0, 16 * 2.0**30, "buffers of collective communication"),
     "graph_bytes_per_layer": ConstantLaw("byte", 1.0, 0.0, 2.0**30, "captured graphs, per dense layer"),
     "graph_bytes_per_expert_layer": ConstantLaw("byte", 1.0, 0.0, 2.0**30, "captured graphs, per sparse layer"),
+    "graph_bytes_per_size_and_expert_layer": ConstantLaw(
+        "byte", 1.0, 0.0, 2.0**24, "captured graphs, per sparse layer and captured size"
+    ),
     "graph_bytes_per_recurrent_layer": ConstantLaw(
         "byte", 1.0, 0.0, 2.0**30, "what a recurrent layer takes beyond that of its block: graphs and working memory"
     ),

@@ -101,14 +101,14 @@ class TestModernBert:
 class TestMemory:
     def test_an_encoder_holds_no_cache_and_seats_as_many_as_the_engine_takes(self) -> None:
         for found, none in ((encoder(**LARGE), True), (shape("qwen3-embedding-0.6b"), False)):
-            memory = engine_memory("h100", constants("h100-sxm").values_si())
+            memory = engine_memory("h100", constants("h100-sxm").values_si(), 51)
             plan = memory_plan(found, 80e9, Precision(), Layout(), EngineSettings(max_context_tokens=512), memory)
             assert plan.cache.is_none == none
             assert (plan.kv_cache_bytes == 0.0) == none
             assert max_concurrent_requests(plan, 400) > 512
 
     def test_one_that_does_not_fit_is_refused_all_the_same(self) -> None:
-        memory = engine_memory("h100", constants("h100-sxm").values_si())
+        memory = engine_memory("h100", constants("h100-sxm").values_si(), 51)
         with pytest.raises(DoesNotFitError):
             memory_plan(encoder(**LARGE), 1e9, Precision(), Layout(), EngineSettings(max_context_tokens=512), memory)
 

@@ -58,7 +58,7 @@ def constants() -> dict[str, float]:
 
 
 def engine() -> EngineMemory:
-    return engine_memory("vllm on hopper", constants())
+    return engine_memory("vllm on hopper", constants(), 51)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ class TestEngineFigures:
 def test_a_missing_constant_is_named() -> None:
     short = {k: v for k, v in constants().items() if k != "runtime_bytes"}
     with pytest.raises(FigureMissingError, match="runtime_bytes"):
-        engine_memory("vllm on hopper", short)
+        engine_memory("vllm on hopper", short, 51)
 
 
 def test_every_constant_lies_in_its_range() -> None:

@@ -235,7 +235,7 @@ class TestSizes:
     def test_the_table_of_many_deployments_says_the_same(self, stages: int) -> None:
         found = replace(shape("llama-3.1-8b"), adapters=alike(32))
         plain = shape("llama-3.1-8b")
-        memory = engine_memory("h100", constants("h100-sxm").values_si())
+        memory = engine_memory("h100", constants("h100-sxm").values_si(), 51)
         settings_, layout = EngineSettings(max_context_tokens=8192), Layout(2, stages)
         for served in (found, plain):
             one = memory_plan(served, 80e9, Precision(), layout, settings_, memory)
