@@ -1,9 +1,9 @@
 """Are answers the same as those of an older checkout? ``python -m tests.bench.same_answers --against FOLDER``.
 
 For changes that must not change an answer: requests of every kind the planner takes (one workload, several, traffic classes, prefill
-and decode apart, losses, limits, other objectives, too little for everyone, too much for anyone) are answered by both checkouts from the
-same tables, with no clock, and every field that is sent is compared. ``--store FILE`` keeps answers, ``--with FILE`` compares
-with what was kept.
+and decode apart, sessions, losses, limits, other objectives, too little for everyone, too much for anyone) are answered by both
+checkouts from the same tables, with no clock, and every field that is sent is compared, but those named by ``--but`` (say
+``simulations``, which a quicker search makes fewer). ``--store FILE`` keeps answers, ``--with FILE`` compares with what was kept.
 """
 
 import argparse
@@ -33,6 +33,8 @@ def bodies(seed: int) -> list[tuple[str, Body]]:
     """(kind, request): the same for the same seed, each kind by itself."""
     # Imported here: in an older checkout this file runs as a script.
     from tests.bench.random_requests import random_request
+    from tests.bench.spread_plans import CASES, ROUTINGS
+    from tests.bench.spread_plans import body as of_sessions
     from tests.bench.workloads import requests
 
     found: list[tuple[str, Body]] = []
@@ -82,6 +84,8 @@ def bodies(seed: int) -> list[tuple[str, Body]]:
     add("class target nobody meets", 1, lambda rng: _impossible(classes(rng, 2)))
     add("two nodes of an offer", 2, lambda rng: changed(rng, None, {"max_nodes_per_offer": 2}))
     add("any format", 2, lambda rng: changed(rng, {"precision": {}}, {"devices": FEW}))
+    for case in CASES.values():
+        found.extend((f"sessions, {routing}", of_sessions(case, routing)) for routing in ROUTINGS)
     return found
 
 
@@ -172,6 +176,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="kinds whose name contains this")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--step", type=int, default=1, help="every so many-th request")
+    parser.add_argument("--but", default="", help="names of fields that may differ, with commas between them")
     parser.add_argument("--database", help=argparse.SUPPRESS)
     parser.add_argument("--answer", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -192,15 +197,16 @@ def main() -> int:
             old = [every[one["number"]] for one in new]
         else:
             old = in_checkout((options.against or ROOT).resolve(), options, url)
-    return report(old, new)
+    return report(old, new, options.but.split(","))
 
 
-def report(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> int:
-    """Print what differs, by kind of request; 1 where anything does."""
+def report(old: list[dict[str, Any]], new: list[dict[str, Any]], may_differ: list[str]) -> int:
+    """Print what differs, by kind of request; 1 where anything does but the fields that may."""
     console, table = Console(width=160), Table("kind", "requests", "identical", "old, s", "new, s")
     tally: dict[str, list[float]] = {}
     for before, after in zip(old, new, strict=True):
         lines = differences(before["says"], after["says"])
+        lines = [line for line in lines if line.partition(": ")[0].rpartition("/")[2] not in may_differ]
         one = tally.setdefault(after["kind"], [0, 0, 0.0, 0.0])
         one[0], one[1], one[2], one[3] = one[0] + 1, one[1] + (not lines), one[2] + before["s"], one[3] + after["s"]
         if lines:

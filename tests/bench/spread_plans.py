@@ -1,20 +1,26 @@
 """Plans whose sessions are spread over as many replicas as the plan has: ``python -m tests.bench.spread_plans``.
 
 Of each request: is its plan proven, with how many replicas, for how many numbers of replicas was it solved, and how much processor
-time did that take beside the same request with sessions that stay where they began.
+time did that take beside the same request with sessions that stay where they began. ``--whole`` asks for answers as users get them,
+with what limits them and alternatives, and says how often replicas were simulated: a quick look, or a draw of a long run.
 """
 
 import argparse
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from service.recommendations.spaces import SpaceCache
+from solver.engine.compile import compile_simulation
 from solver.planning.types import Recommendation, no_clock
-from solver.recommend.recommend import recommend
+from solver.recommend.recommend import recommend, space_of
+from solver.replay.latencies import Latencies, SteadyLane
+from solver.replay.long_run import QUICK_REQUESTS
 from tests.bench.planner import planning_of, seeded_database
 
 ROUTINGS = ("sticky", "random", "least_loaded", "prefix_aware")
@@ -55,6 +61,47 @@ def answered(url: str, case: dict[str, Any], routing: str, spaces: SpaceCache) -
     return found, time.process_time() - began, stages.count("screening")
 
 
+@contextmanager
+def counted() -> Iterator[Counter[str]]:
+    """What replicas are simulated for meanwhile: quick looks, and draws of long runs."""
+    found, simulated = Counter[str](), SteadyLane.latencies
+
+    def latencies(lane: SteadyLane, requests_per_s: float, seeds: tuple[int, ...], requests: int) -> Latencies:
+        found["looks" if requests == QUICK_REQUESTS else "draws"] += len(seeds)
+        return simulated(lane, requests_per_s, seeds, requests)
+
+    SteadyLane.latencies = latencies  # type: ignore[method-assign, assignment]
+    try:
+        yield found
+    finally:
+        SteadyLane.latencies = simulated  # type: ignore[method-assign]
+
+
+def whole_answer(url: str, case: dict[str, Any], routing: str, spaces: SpaceCache) -> tuple[Recommendation, float]:
+    """(answer, processor seconds) of a request as a user asks it. Its search space is known before; no clock cuts it short."""
+    planning = replace(planning_of(url, body(case, routing), spaces), clock=no_clock)
+    for workload in planning.workloads:
+        space_of(planning, workload, spaces)
+    began = time.process_time()
+    found = recommend(planning, spaces)
+    return found, time.process_time() - began
+
+
+def print_whole_answers(asked: argparse.Namespace, spaces: SpaceCache) -> None:
+    """One line a request."""
+    compile_simulation()
+    print("request, routing: status; USD/h; quick looks, draws; processor s")
+    for name, case, url in chosen(asked):
+        for routing in asked.routing.split(","):
+            with counted() as simulated:
+                found, seconds = whole_answer(url, case, routing, spaces)
+            print(
+                f"{name}, {routing}: {found.solve.status.value}; {found.usd_per_hour:.2f}; {simulated['looks']:,}, "
+                f"{simulated['draws']:,}; {seconds:.1f}",
+                flush=True,
+            )
+
+
 def of_cases(name: str, description: str | None) -> argparse.ArgumentParser:
     """Options of a command about the cases."""
     parser = argparse.ArgumentParser(prog=f"python -m tests.bench.{name}", description=description)
@@ -75,7 +122,11 @@ def chosen(asked: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any], str
 def main() -> None:
     parser = of_cases("spread_plans", __doc__)
     parser.add_argument("--routing", default=",".join(ROUTINGS))
+    parser.add_argument("--whole", action="store_true", help="answers as users get them, and simulations counted")
     asked, spaces = parser.parse_args(), SpaceCache()
+    if asked.whole:
+        print_whole_answers(asked, spaces)
+        return
     print("request, routing: status, gap; USD/h; replicas, routed over; numbers of replicas solved for; processor s")
     for name, case, url in chosen(asked):
         for routing in asked.routing.split(","):
