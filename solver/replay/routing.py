@@ -24,25 +24,27 @@ MOST_ROUTED = 400_000_000
 
 @entry
 def route(
-    by_prefix: int, at_s: Any, service_s: float, prompts: Any, outputs: Any, session: Any, system: Any, pair: Any,
+    by_prefix: int, order: Any, at_s: Any, service_s: float, prompts: Any, outputs: Any, session: Any, system: Any, pair: Any,
     system_tokens: int, opening_tokens: int, tie: Any, count: Any, held: Any, last: Any, kept: Any, systems: Any, pairs: Any,
     chosen: Any,
 ) -> None:  # fmt: skip
-    """Fill in ``chosen``, the replica of each turn, in the order of sending as all columns of turns are.
+    """Fill in ``chosen``, the replica of each turn. order: turns in the order of sending.
 
     by_prefix: to where prompt tokens that are not known there, and those of turns in progress there, are fewest; else to where
-    fewest turns are in progress. Of equals the first from ``tie`` on, which each turn has one of. By replica: count, held, of turns
-    in progress. By session: system, pair, its openings; last, kept: where its last turn went, and tokens it left.
+    fewest turns are in progress. Of equals the first from ``tie`` on, of which the first turn sent has the first. By replica: count,
+    held, of turns in progress. By session: system, pair, its openings; last, kept: where its last turn went, and tokens it left.
     systems, pairs: tokens of which opening have been sent where, by kind and then by replica.
     """
     replicas = len(count)
     done = 0
-    for turn in range(len(at_s)):
-        while done < turn and at_s[done] + service_s <= at_s[turn]:
-            count[chosen[done]] -= 1
-            held[chosen[done]] -= prompts[done]
+    for place in range(len(order)):
+        turn = order[place]
+        while done < place and at_s[order[done]] + service_s <= at_s[turn]:
+            ended = order[done]
+            count[chosen[ended]] -= 1
+            held[chosen[ended]] -= prompts[ended]
             done += 1
-        first, best, least = tie[turn], 0, 1 << 62
+        first, best, least = tie[place], 0, 1 << 62
         mine, prompt = session[turn], prompts[turn]
         if by_prefix:
             document, opening = pair[mine] * replicas, system[mine] * replicas
@@ -96,15 +98,14 @@ def routed_here(
     zeros, order = np.zeros, in_time(at_s)
     chosen = _column(zeros(total, dtype=np.int64))
     route(
-        int(sessions.routing == "prefix_aware"), _column(at_s[order]), service_s, _column(turns.prompts[order]),
-        _column(turns.outputs[order]), _column(turns.session[order]), _column(of_system), _column(of_pair),
+        int(sessions.routing == "prefix_aware"), _column(order), _column(at_s), service_s, _column(turns.prompts),
+        _column(turns.outputs), _column(turns.session), _column(of_system), _column(of_pair),
         sessions.system_tokens, sessions.opening_tokens, _column(rng.integers(replicas, size=total)),
         _column(zeros(replicas, dtype=np.int64)), _column(zeros(replicas, dtype=np.int64)),
         _column(np.full(len(system), -1)), _column(zeros(len(system), dtype=np.int64)),
         _column(zeros(len(systems) * replicas, dtype=np.int64)), _column(zeros(len(pairs) * replicas, dtype=np.int64)), chosen,
     )  # fmt: skip
-    where = np.empty(total, dtype=np.int64)
-    where[order] = chosen
+    where = np.asarray(chosen)
     busiest = int(np.bincount(where[at_s >= 0.0], minlength=replicas).argmax())
     return np.asarray(where == busiest)
 
@@ -122,9 +123,46 @@ def in_time(at_s: Vector) -> Whole:
     step_s = max(float(at_s.max() - first_s), 1e-300) / 2.0 ** (62 - bits)
     words: Whole = ((at_s - first_s) / step_s).astype(np.int64) << bits
     words += np.arange(len(at_s))
-    words.sort()
+    words = sorted_words(words, 62 - bits)
     words &= (1 << bits) - 1
     return words
+
+
+def sorted_words(words: Whole, shift: int) -> Whole:
+    """The same words, the least first: none below 0 or above 2^62. By as many buckets as there are words without their last ``shift``
+    bits, which is quick where words lie evenly; where they do not they are sorted as any others."""
+    if COMPILED:
+        ends, found = np.zeros((1 << (62 - shift)) + 2, dtype=np.int64), np.empty_like(words)
+        if sort_evenly(words, shift, ends, found):
+            return found
+    return np.sort(words)
+
+
+MOST_IN_A_BUCKET = 48
+"""Words beyond which sorting them one by one is no longer quick."""
+
+
+@entry
+def sort_evenly(words: Any, shift: int, ends: Any, found: Any) -> bool:
+    """Fill in ``found`` with the words sorted, by buckets of those that are alike but for ``shift`` bits; False where some bucket
+    holds too many. ends: zeros, one a bucket and one more."""
+    for word in words:
+        ends[(word >> shift) + 1] += 1
+    for bucket in range(1, len(ends)):
+        if ends[bucket] > MOST_IN_A_BUCKET:
+            return False
+        ends[bucket] += ends[bucket - 1]
+    for word in words:
+        bucket = word >> shift
+        found[ends[bucket]] = word
+        ends[bucket] += 1
+    for place in range(1, len(found)):  # buckets are in order: a word moves within its own
+        word, to = found[place], place
+        while to > 0 and found[to - 1] > word:
+            found[to] = found[to - 1]
+            to -= 1
+        found[to] = word
+    return True
 
 
 def _column(values: NDArray[Any]) -> Any:

@@ -198,10 +198,10 @@ def _held(
     kept = (turns.prompts[earlier] + turns.outputs[earlier] - 1) // block_tokens - opening_blocks
     np.maximum.at(resident, chain, np.maximum(kept, 0))
     level = np.zeros(len(parent), dtype=np.int64)
-    at, goes_on = np.arange(len(parent)), np.flatnonzero(parent >= 0)
+    goes_on = np.flatnonzero(parent >= 0)
     for _ in range(2):  # a chain that others go on from is used as late as the last of them, and given back after it
         np.maximum.at(last_s, parent[goes_on], last_s[goes_on])
         level[parent[goes_on]] = np.maximum(level[parent[goes_on]], level[goes_on] + 1)
-    order = np.lexsort((at, level, last_s))
-    order = order[(last_s[order] > -np.inf) & (resident[order] > 0)]
+    left = np.flatnonzero((last_s > -np.inf) & (resident > 0))
+    order = left[np.lexsort((level[left], last_s[left]))]  # of equals the first one first
     return order.astype(np.int64), resident[order]

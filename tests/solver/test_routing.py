@@ -9,7 +9,7 @@ import pytest
 
 from solver.errors import InvalidInputError
 from solver.lengths import uniform_lengths
-from solver.replay.routing import MOST_ROUTED, routed_here
+from solver.replay.routing import MOST_IN_A_BUCKET, MOST_ROUTED, in_time, routed_here, sort_evenly, sorted_words
 from solver.sessions import SampledTurns, sampled_turns
 from solver.workload import Sessions
 from tests.seeds import cases
@@ -91,3 +91,18 @@ def test_too_many_are_refused() -> None:
         routed_here(
             replace(sessions, spread_over=MOST_ROUTED), turns, at_s, service_s, openings, np.random.default_rng(1)
         )
+
+
+class TestOrderOfSending:
+    @pytest.mark.parametrize("seed", range(cases(40)))
+    def test_turns_are_ordered_whether_or_not_they_are_sent_evenly(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        spread_s = rng.uniform(0.0, 100.0, int(rng.integers(1, 400)))
+        far_s = np.array([1e6] if seed % 3 == 1 else [])  # all others lie in one bucket
+        at_s = np.concatenate([np.round(spread_s, int(rng.integers(0, 6))) if seed % 2 else spread_s, far_s])
+        assert in_time(at_s).tolist() == sorted(range(len(at_s)), key=lambda turn: (at_s[turn], turn))
+
+    def test_words_that_crowd_are_left_to_another_sort(self) -> None:
+        words = np.arange(2 * MOST_IN_A_BUCKET)[::-1].copy()
+        assert not sort_evenly(words, 55, np.zeros(130, dtype=np.int64), np.empty_like(words))
+        assert sorted_words(words, 55).tolist() == list(range(len(words)))
