@@ -151,7 +151,7 @@ def _as_draw(
     blocks[count : count + many] = opening_blocks - system_blocks
     blocks[count + many :] = system_blocks
     held_chains, held_blocks = _held(
-        turns, at_s + service_s, earlier, theirs, parent, blocks, opening_blocks, block_tokens
+        turns, at_s[earlier] + service_s, earlier, theirs, parent, blocks, opening_blocks, block_tokens
     )
     later = np.zeros(len(chosen), dtype=np.int64)
     later[:-1] = mine[1:] == mine[:-1]
@@ -194,7 +194,7 @@ def _held(
     """Chains that earlier turns left, the least recently used first, and how many blocks of each."""
     last_s = np.full(len(parent), -np.inf)
     resident = blocks.copy()
-    np.maximum.at(last_s, chain, ends_s[earlier])
+    np.maximum.at(last_s, chain, ends_s)
     kept = (turns.prompts[earlier] + turns.outputs[earlier] - 1) // block_tokens - opening_blocks
     np.maximum.at(resident, chain, np.maximum(kept, 0))
     level = np.zeros(len(parent), dtype=np.int64)

@@ -42,7 +42,8 @@ ROOM, MORE_ROOM = 1.2, 1.5
 @dataclass(frozen=True, slots=True, eq=False)
 class SessionPool:
     """Sessions as they are sampled, those of few turns first. prompts, outputs: of their turns, those of one in a row. first, end: of each
-    session, its turns; later: turns that are not the first of theirs; ends: of each turn, where those of its session end."""
+    session, its turns; later: turns that are not the first of theirs; ends: of each turn, where those of its session end. turns_of_one,
+    turns_seen: turns of a session, and of the session that a turn belongs to, on average; what contexts cut off is not among them."""
 
     prompts: Whole
     outputs: Whole
@@ -50,17 +51,8 @@ class SessionPool:
     end: Whole
     later: Whole
     ends: Whole
-
-    @property
-    def turns_of_one(self) -> float:
-        """Turns of a session, on average: what contexts cut off is not among them."""
-        return len(self.prompts) / len(self.first)
-
-    @property
-    def turns_seen(self) -> float:
-        """Turns of the session that a turn belongs to, on average."""
-        counts = self.end - self.first
-        return float((counts * counts).sum()) / len(self.prompts)
+    turns_of_one: float
+    turns_seen: float
 
 
 def pool_of(traffic: Traffic, sessions: Sessions) -> SessionPool:
@@ -80,9 +72,11 @@ def _pool(sessions: Sessions, output: Lengths, longest_tokens: int | None) -> Se
     prompts, outputs = sampled.prompts[order], sampled.outputs[order]
     first = np.flatnonzero(sampled.number[order] == 0)
     end = np.append(first[1:], len(order))
+    turns, total = end - first, len(order)
     return SessionPool(
-        prompts, outputs, first, end, np.flatnonzero(sampled.number[order] > 0), np.repeat(end, end - first)
-    )
+        prompts, outputs, first, end, np.flatnonzero(sampled.number[order] > 0), np.repeat(end, turns),
+        total / len(first), float((turns * turns).sum()) / total,
+    )  # fmt: skip
 
 
 def within_s(service_s: float, think_s: float, seconds: float) -> float:
