@@ -120,11 +120,11 @@ def answered(database: str, seed: int, only: str, first: int, step: int) -> list
     chosen = [(n, kind, body) for n, (kind, body) in enumerate(bodies(seed)) if only in kind]
     for number, kind, body in chosen[first::step]:
         asked = {**body, "time_limit_s": 300}
-        planning = replace(planning_of(database, asked, spaces), clock=no_clock)
-        if number % EXPLAINED:
-            planning = replace(planning, explain=False, alternatives=min(1, planning.alternatives))
         began = time.process_time()
         try:
+            planning = replace(planning_of(database, asked, spaces), clock=no_clock)
+            if number % EXPLAINED:
+                planning = replace(planning, explain=False, alternatives=min(1, planning.alternatives))
             solved_request = solve_request(planning, spaces)
             answer = explained(solved_request, spaces)
             says = present_result(solved_request.planning, answer, 0.0, cast(Ask, lambda _: None)).model_dump(
