@@ -82,7 +82,7 @@ async def _invalid_request(request: Request, invalid: Exception) -> JSONResponse
     if elsewhere is not None:
         return await _problem(request, InvalidFieldsError([FieldError(elsewhere, pointer="")]))
     told = islice((e for e in errors if not _is_echo(e) and not _is_other_form(e, errors)), MOST_FIELD_ERRORS)
-    listed = [_field_error(e, invalid.body, model) for e in told]
+    listed = [_field_error(e, invalid.body, model, _words(e, errors)) for e in told]
     return await _problem(request, InvalidFieldsError(_without_other_shapes(listed)))
 
 
@@ -187,13 +187,26 @@ def _is_other_form(error: Any, errors: Sequence[Any]) -> bool:
     return any(e is not error and list(e["loc"][: len(place)]) == place for e in errors)
 
 
+def _words(error: Any, errors: Sequence[Any]) -> str:
+    """The words of a union that the field may also have, as in ``"any"`` for an object."""
+    place = list(error["loc"][:-1])
+    words = (
+        e["ctx"]["expected"]
+        for e in errors
+        if e is not error and e["type"] == "literal_error" and list(e["loc"][:-1]) == place
+    )
+    return ", ".join(word.replace("'", '"') for word in words)
+
+
 REQUIRED_HINTS = {"output_tokens": "; of models that embed it is 1"}
 """What to state where it is not plain."""
 
 
-def _field_error(error: Any, body: Any, model: type[BaseModel] | None) -> FieldError:
+def _field_error(error: Any, body: Any, model: type[BaseModel] | None, words: str = "") -> FieldError:
     place, *rest = error["loc"] or ("body",)
     detail = _message(error)
+    if words and error["type"] in SHAPE_WORDS:
+        detail += f", or {words}"
     if error["type"] == "extra_forbidden" and place == "body":
         detail += near_field(model, tuple(rest))
     if place == "body":

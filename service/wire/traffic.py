@@ -63,6 +63,8 @@ def _length_as_typed(value: Any) -> Any:
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
         return {"distribution": "fixed", "tokens": value}
+    if isinstance(value, bool | str | list | tuple):
+        raise ValueError('this must be a number, or an object such as {"mean": 1200, "p95": 4000}')
     if isinstance(value, dict) and "distribution" not in value:
         for form, fields in FORMS.items():
             if value.keys() == fields:

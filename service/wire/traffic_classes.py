@@ -29,7 +29,9 @@ def _p95_as_typed(value: Any) -> Any:
     >>> _p95_as_typed(800)
     {'p95': 800}
     """
-    return {"p95": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
+    if isinstance(value, bool | str | list | tuple):
+        raise ValueError('this must be a number, or an object such as {"p95": 800}')
+    return {"p95": value} if isinstance(value, int | float) else value
 
 
 TargetsByPercentile = Annotated[dict[PercentileName, PositiveNumber], BeforeValidator(_p95_as_typed)]

@@ -27,7 +27,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
     (f"{AT}/turns", 0, f"/{AT}/turns", "greater than or equal to 1"),
     (f"{AT}/turns", 5000, f"/{AT}", "at most 1000 turns"),
     (f"{AT}/turns", {"mean": 3, "p95": 900}, f"/{AT}/turns", "no lognormal"),
-    (f"{AT}/turns", [], f"/{AT}/turns", "must be an object"),
+    (f"{AT}/turns", [], f"/{AT}/turns", "must be a number, or an object"),
     (f"{AT}/user_tokens", 0, f"/{AT}/user_tokens", "greater than or equal to 1"),
     (f"{AT}/user_tokens", {"mean": 100, "p95": 9000}, f"/{AT}/user_tokens", "no lognormal"),
     (f"{AT}/think_time_s", -1, f"/{AT}/think_time_s", "greater than or equal to 0"),
