@@ -34,7 +34,9 @@ PLACES_USED = {"provider": "max_providers", "region": "max_regions", "device": "
 
 
 def target_name(target: TargetLimit) -> str:
-    """>>> target_name(TargetLimit("time_to_first_token_s", "p95"))
+    """As the request spells it.
+
+    >>> target_name(TargetLimit("time_to_first_token_s", "p95"))
     'targets.ttft_ms.p95'
     """
     return f"targets.{FIELDS[target.metric]}.{target.percentile}"
@@ -159,7 +161,9 @@ def conflict_words(limits: Sequence[Limit], *, any_one: bool) -> str:
 
 
 def in_milliseconds(seconds: float) -> float:
-    """>>> in_milliseconds(0.0551)
+    """Without the digits that rounding left.
+
+    >>> in_milliseconds(0.0551)
     55.1
     """
     return float(f"{seconds * MS_PER_S:.{DIGITS}g}")

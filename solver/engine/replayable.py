@@ -69,8 +69,9 @@ class SessionTurns:
 def one_prefix(prompts: Sequence[int] | Whole, fraction: float) -> Prefixes:
     """A share of every prompt, of one prefix that the longest has in full.
 
-    >>> one_prefix([100, 40], 0.5)
-    Prefixes(cached_tokens=array([50, 20]), held_tokens=50)
+    >>> shared = one_prefix([100, 40], 0.5)
+    >>> shared.cached_tokens.tolist(), shared.held_tokens
+    ([50, 20], 50)
     """
     cached = (np.asarray(prompts, dtype=np.int64) * fraction).astype(np.int64)
     return Prefixes(cached, int(cached.max(initial=0)))

@@ -67,7 +67,7 @@ def stream_counts(rates: Sequence[float], count: int) -> tuple[int, ...]:
     """How many of ``count`` requests are of each stream: its share of the rate, at least one (largest remainders).
 
     >>> stream_counts([6.0, 3.0, 1.0], 15)
-    (9, 4, 2)
+    (9, 5, 1)
     """
     total = math.fsum(rates)
     exact = [count * rate / total for rate in rates]

@@ -107,8 +107,8 @@ def link_bytes_per_s(sizes: Iterable[tuple[int, float, float]]) -> float | None:
     The slope leaves out start-up and launch, which both sizes pay. None below two sizes; not positive when a larger
     all-reduce took no longer than a smaller one.
 
-    >>> link_bytes_per_s([(2, 8e6, 50e-6), (2, 16e6, 75e-6)])
-    320000000000.0
+    >>> round(link_bytes_per_s([(2, 8e6, 50e-6), (2, 16e6, 75e-6)]))
+    320000000000
     """
     large = sorted((size, seconds, devices) for devices, size, seconds in sizes if size >= LEAST_LINK_BYTES)
     if len(large) < 2:
