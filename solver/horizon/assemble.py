@@ -137,14 +137,20 @@ def build_problem(
     brackets: Known,
     *,
     limited: bool = False,
+    confirmed: bool = False,
 ) -> HorizonProblem:
-    """The problem of everything screened, with the capacities that simulation has left; see ``problem_of``."""
+    """The problem of everything screened, with the capacities that simulation has left; see ``candidates``, ``problem_of``."""
     machines = {offer.node.id for offer in asked.planning.offers} | {one.machine for one in asked.purchases}
-    return problem_of(asked, candidates(screened, brackets, machines), periods, limited=limited)
+    return problem_of(asked, candidates(screened, brackets, machines, confirmed=confirmed), periods, limited=limited)
 
 
-def candidates(screened: Sequence[Screened], brackets: Known, machines: Set[str]) -> list[FleetCandidate]:
-    """What serves anything on machines that can be had: over several nodes only where a workload fits inside none."""
+def candidates(
+    screened: Sequence[Screened], brackets: Known, machines: Set[str], *, confirmed: bool = False
+) -> list[FleetCandidate]:
+    """What serves anything on machines that can be had: over several nodes only where a workload fits inside none.
+
+    confirmed: only what simulation has seen to hold, at the rates it was seen to hold.
+    """
     found: list[FleetCandidate] = []
     for w, one in enumerate(screened):
         space = one.space
@@ -152,8 +158,7 @@ def candidates(screened: Sequence[Screened], brackets: Known, machines: Set[str]
         per_copy = max(1, len(space.rows) // one.copies)
         mine: list[FleetCandidate] = []
         for row in np.flatnonzero(one.only.most_requests_per_s > 0.0).tolist():
-            bracket = brackets.get((w, row))
-            rate = (float(one.only.most_requests_per_s[row]) if bracket is None else bracket.at_most) * limit
+            rate = _rate(brackets.get((w, row)), float(one.only.most_requests_per_s[row]), confirmed=confirmed) * limit
             if rate <= 0.0:
                 continue
             devices, nodes = int(space.devices_per_replica[row]), int(space.nodes_per_replica[row])
@@ -165,6 +170,13 @@ def candidates(screened: Sequence[Screened], brackets: Known, machines: Set[str]
         within = {candidate.machine for candidate in mine if candidate.nodes == 1}
         found += [candidate for candidate in mine if candidate.nodes == 1 or candidate.machine not in within]
     return found
+
+
+def _rate(known: Bracket | None, most: float, *, confirmed: bool) -> float:
+    """Requests per second of a replica: what it was seen to sustain, or what nothing has shown to be too much."""
+    if confirmed:
+        return 0.0 if known is None else known.holds
+    return most if known is None else known.at_most
 
 
 def problem_of(

@@ -1,5 +1,6 @@
 """A fleet over time: screen once, reduce, choose, confirm by simulation, solve, verify."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -8,6 +9,7 @@ import numpy as np
 
 from solver.candidates.rejections import Rejection, rejections
 from solver.candidates.screening import Screened, screen
+from solver.capacity.runs import InTime
 from solver.capacity.sustained_rate import Bracket, is_settled
 from solver.deployment.configuration import Configuration
 from solver.errors import SolverError
@@ -15,7 +17,7 @@ from solver.horizon.assemble import FleetInput, build_problem, row_of
 from solver.horizon.choose import Kept
 from solver.horizon.demand import DemandFit, Profile, periods_of
 from solver.horizon.operable import free_of_rules, is_small, kept_configurations
-from solver.horizon.operated import Freedom, Operated, plan_operated
+from solver.horizon.operated import Freedom, Operated, bounded_by, plan_operated
 from solver.horizon.period import PeriodChoice, PeriodModel
 from solver.horizon.plan import HorizonResult
 from solver.horizon.pool import ChoiceTable
@@ -33,12 +35,17 @@ MOST_ROUNDS = 30
 MOST_SOLVES = 20
 """Times the whole is solved when simulation refuses something it chose; time mostly ends before."""
 BASELINE_TIME_FRACTION = 0.25
-LEAST_TIME_FRACTION = 0.5
-"""Of the time limit, kept for the optimiser when screening and simulation took longer than the rest."""
+SAMPLING_FRACTION = 0.4
+"""Of the time limit, after which no more sampled choices are simulated: the rest is the optimiser's."""
+SEARCHING_FRACTION, SEARCHING_UNSURE_FRACTION = 0.9, 0.65
+"""Of the time limit, after which nothing is solved with rates that are only believed: the second where sampled choices were not all
+confirmed. In the rest, where simulation refused or did not reach what was chosen, the whole is solved with confirmed rates."""
 CHOOSING_FRACTION = 0.08
 """Of the time left, for choosing which configurations to plan with."""
 SAMPLE_GAP_FRACTION = 0.01
 SAMPLE_BRANCHES = 50
+SAMPLE_S = 5.0
+"""For one sampled choice at most."""
 
 Progress = Callable[[str, float | None, float | None], None]
 """Called with what is being solved, the cost of its best plan and its bound, in USD over the horizon."""
@@ -73,7 +80,7 @@ class FleetPlan:
     """Offers that fit the request, before reduction."""
     simulated: int
     unconfirmed: int
-    """Deployments of the plan that simulation refused when there was no time left to solve again; 0 otherwise."""
+    """Deployments of the plan that simulation refused or did not reach before the time ended; 0 otherwise."""
     sequences: tuple[tuple[int, ...], ...]
     """By month, the period of each hour in their order, which repeats."""
     freedoms: tuple[Freedom, ...] = ()
@@ -101,22 +108,28 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
     )
     brackets: dict[tuple[int, int], Bracket] = {}
 
-    def built(*, limited: bool = False) -> HorizonProblem:
-        problem = build_problem(asked, screened, periods, brackets, limited=limited)
+    def built(*, limited: bool = False, confirmed: bool = False) -> HorizonProblem:
+        problem = build_problem(asked, screened, periods, brackets, limited=limited, confirmed=confirmed)
         return replace(problem, operation=asked.operation, sequences=sequences if asked.operation.rules else ())
 
+    last = started + asked.time_limit_s
+    sampling = started + SAMPLING_FRACTION * asked.time_limit_s
     problem = built()
     for _ in range(MOST_ROUNDS):
-        if not problem.deployments or not _correct(problem, _used(_sampled(problem)), screened, brackets):
+        if not problem.deployments or clock() >= sampling:
+            break
+        sampled = _sampled(problem, clock, (clock() + sampling) / 2)
+        if not _correct(problem, _used(sampled), screened, brackets, _before(clock, sampling)):
             break
         problem = built()
+    share = SEARCHING_FRACTION if clock() < sampling else SEARCHING_UNSURE_FRACTION
+    end = started + share * asked.time_limit_s
+    in_time = _before(clock, end)
 
     def tell(what: str) -> Callable[[float | None, float | None], None] | None:
         return None if progress is None else lambda usd, bound: progress(what, usd, bound)
 
     limited = False
-    now = clock()
-    end = max(started + asked.time_limit_s, now + LEAST_TIME_FRACTION * asked.time_limit_s)
     for attempt in range(MOST_SOLVES):
         kept: Kept | None = None
         if asked.operation.rules:
@@ -127,20 +140,28 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
                 brackets,
                 clock,
                 end,
+                in_time,
             )
         solved = _solve(problem, kept, asked, clock, end, tell)
         used = [choice for one in (solved.result, solved.hourly, solved.on_demand) for choice in _choices(one)]
-        refused = _correct(problem, _used(used), screened, brackets)
+        refused = _correct(problem, _used(used), screened, brackets, in_time)
         free = _used(_choices(solved.free))
-        beyond = _correct(problem, free, screened, brackets) if clock() < end else _unsettled(problem, free, brackets)
+        beyond = _correct(problem, free, screened, brackets, in_time)
         results = [solved.result, solved.hourly, solved.on_demand, solved.free]
         exceeded = not limited and _exceeds(problem, results, asked.default_max_nodes)
         if not (refused or exceeded) or attempt == MOST_SOLVES - 1 or (clock() >= end and not exceeded):
             break
         limited = limited or exceeded
         problem = built(limited=limited)
+    if (refused or solved.result.outcome is Outcome.UNKNOWN) and clock() < last:
+        held = built(limited=limited, confirmed=True)
+        kept = None if is_small(held) else kept_configurations(held, clock, CHOOSING_FRACTION * (last - clock()))
+        sure = bounded_by(_solve(held, kept, asked, clock, last, tell), solved)
+        if sure.result.plan is not None and not _exceeds(held, [sure.result], asked.default_max_nodes):
+            problem, solved, refused, beyond = held, sure, 0, 0
     result, hourly, on_demand = solved.result, solved.hourly, solved.on_demand
-    _check(problem, solved)
+    if not refused and result.outcome is not Outcome.UNKNOWN:
+        _check(problem, solved)
     # What is known to hold without rules: the plan that keeps to them does so too.
     held_usd = min((usd for usd in (solved.few_usd, result.usd) if usd is not None), default=None)
     return FleetPlan(
@@ -238,6 +259,7 @@ def _confirmed_configurations(
     brackets: dict[tuple[int, int], Bracket],
     clock: Clock,
     end: float,
+    in_time: InTime,
 ) -> tuple[HorizonProblem, Kept | None]:
     """(problem, configurations to plan with), chosen until simulation refuses none of them; none of a small problem."""
     kept: Kept | None = None
@@ -246,7 +268,7 @@ def _confirmed_configurations(
             break
         kept = kept_configurations(problem, clock, CHOOSING_FRACTION * (end - clock()))
         few = kept is not None and problem.operation.max_configurations is not None
-        if kept is None or not few or not _correct(problem, kept, screened, brackets):
+        if kept is None or not few or not _correct(problem, kept, screened, brackets, in_time):
             break
         problem = built()
         kept = None
@@ -262,8 +284,12 @@ def _choices(result: HorizonResult) -> list[PeriodChoice]:
     return [] if result.plan is None else list(dict.fromkeys(result.plan.choices))
 
 
-def _sampled(problem: HorizonProblem) -> list[PeriodChoice]:
-    """Choices of some periods, once with committed nodes at the price of their term and once without any."""
+def _before(clock: Clock, end: float) -> InTime:
+    return lambda: clock() < end
+
+
+def _sampled(problem: HorizonProblem, clock: Clock, end: float) -> list[PeriodChoice]:
+    """Choices of some periods, once with committed nodes at the price of their term and once without any; those found by ``end``."""
     model = PeriodModel(problem)
     order = np.argsort(-(problem.demand / np.maximum(problem.demand.max(axis=0), 1e-12)).sum(axis=1), kind="stable")
     sample = order[np.unique(np.linspace(0, len(order) - 1, SAMPLED_PERIODS).round().astype(int))].tolist()
@@ -277,17 +303,14 @@ def _sampled(problem: HorizonProblem) -> list[PeriodChoice]:
     pool = ChoiceTable(problem)
     for cap in (np.zeros(model.types), most) if problem.commitments else (np.zeros(model.types),):
         for t in [model.at_peak, *sample]:
+            if clock() >= end:
+                return pool.choices
             start = pool.best(t, price, cap, value)
-            answer = model.solve(t, price, cap, value, SAMPLE_GAP_FRACTION, 5.0, start, SAMPLE_BRANCHES)
+            seconds = min(SAMPLE_S, end - clock())
+            answer = model.solve(t, price, cap, value, SAMPLE_GAP_FRACTION, seconds, start, SAMPLE_BRANCHES)
             if answer.choice is not None:
                 pool.add(answer.choice)
     return pool.choices
-
-
-def _unsettled(problem: HorizonProblem, used: Iterable[int], brackets: Mapping[tuple[int, int], Bracket]) -> int:
-    """How many deployments simulation has not confirmed."""
-    keys = {(problem.deployments[d].workload, row_of(problem.deployments[d].key)) for d in used}
-    return sum(key not in brackets or not is_settled(brackets[key]) for key in keys)
 
 
 def _correct(
@@ -295,16 +318,30 @@ def _correct(
     used: Iterable[int],
     screened: Sequence[Screened],
     brackets: dict[tuple[int, int], Bracket],
+    in_time: InTime,
 ) -> int:
-    """Simulate deployments until what they sustain is known; how many do not hold what was believed of them."""
+    """Simulate deployments until what they sustain is known, or time is up; how many were not seen to hold what was believed."""
     refused = 0
-    for d in sorted(used):
+    for d in _in_turn(problem, used):
         deployment = problem.deployments[d]
         key = (deployment.workload, row_of(deployment.key))
         if key in brackets and brackets[key].is_settled:
             continue
         one = screened[deployment.workload]
         rate = deployment.requests_per_s / one.workload.utilisation_limit_fraction
-        brackets[key] = one.only.candidate(key[1]).bracket(is_settled)
-        refused += brackets[key].holds < rate * (1.0 - 1e-9)
+        if in_time():
+            found = one.only.candidate(key[1]).bracket(is_settled, in_time)
+            brackets[key] = found.narrowed(brackets[key]) if key in brackets else found
+        refused += key not in brackets or brackets[key].holds < rate * (1.0 - 1e-9)
     return refused
+
+
+def _in_turn(problem: HorizonProblem, used: Iterable[int]) -> list[int]:
+    """One of each workload before the next: where time is short something of every workload is confirmed."""
+    seen: Counter[int] = Counter()
+    order = []
+    for d in sorted(used):
+        workload = problem.deployments[d].workload
+        order.append((seen[workload], d))
+        seen[workload] += 1
+    return [d for _, d in sorted(order)]

@@ -132,6 +132,9 @@ class Master:
         self.problem, self.groups, self.model = problem, groups, model
         self.types = model.committed_types
         self.link_row = {(g, t): i for i, (g, t) in enumerate((g, t) for g in range(len(groups)) for t in self.types)}
+        self._of_type: dict[int, list[int]] = {}
+        for c, one in enumerate(problem.commitments):
+            self._of_type.setdefault(one.node_type, []).append(c)
         entries = [(row, c) for (g, t), row in self.link_row.items() for c in self._live(g, t)]
         self.links = coo_array(
             (np.ones(len(entries)), ([e[0] for e in entries], [e[1] for e in entries])),
@@ -144,9 +147,7 @@ class Master:
 
     def _live(self, g: int, t: int) -> list[int]:
         month = self.problem.periods[self.groups[g].first].month
-        return [
-            c for c, one in enumerate(self.problem.commitments) if one.node_type == t and self.problem.live[c, month]
-        ]
+        return [c for c in self._of_type.get(t, ()) if self.problem.live[c, month]]
 
     def _shared(self) -> tuple[csr_array, FloatArray]:
         """Σ_{terms of an offer that run in a month} R ≤ nodes offered, for offers with several starts; and the problem's

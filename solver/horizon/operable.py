@@ -62,7 +62,7 @@ def solve_operable(
         return free
     kept = kept_configurations(problem, clock, max(LEAST_S, CHOOSING_FRACTION * options.time_limit_s))
     if kept is None:
-        return _without_plan(problem, free, max(LEAST_S, end - clock()))
+        return _without_plan(problem, free, clock, max(LEAST_S, end - clock()))
     inner = kept_only(free_of_rules(problem), kept)
     known = _known(free, kept) + even_choices(inner)
     relaxed = solve_horizon(
@@ -116,7 +116,7 @@ def operable_from(
             plans.append(HorizonPlan(relaxed.plan.commitments, wide))
     best = min(plans, key=lambda plan: plan.present_usd(problem), default=None)
     if best is None:
-        return _without_plan(problem, free, max(LEAST_S, end - clock()))
+        return _without_plan(problem, free, clock, max(LEAST_S, end - clock()))
     return result_of(problem, best, bound, free, relaxed.periods_solved)
 
 
@@ -162,7 +162,7 @@ def solve_whole(
     found = None if answer.values is None else linked.read(answer.values)
     if found is None:
         if math.isinf(answer.bound):
-            return _infeasible(problem, max(LEAST_S, end - clock()))
+            return _infeasible(problem, clock, max(LEAST_S, end - clock()))
         return HorizonResult(Outcome.UNKNOWN, None, None, None, None, 1, 0, len(problem.periods))
     nodes, choices = found
     plan = HorizonPlan(tuple(int(n) for n in nodes), tuple(choices[t] for t in range(len(problem.periods))))
@@ -173,34 +173,35 @@ def solve_whole(
 # -- no plan
 
 
-def _without_plan(problem: HorizonProblem, free: HorizonResult, seconds: float) -> HorizonResult:
+def _without_plan(problem: HorizonProblem, free: HorizonResult, clock: Clock, seconds: float) -> HorizonResult:
     """What is said where none was found: that there is none, if so much can be shown."""
-    if not _feasible(problem, seconds / 2):
-        return _infeasible(problem, seconds / 2)
+    if not _feasible(problem, clock, seconds / 2):
+        return _infeasible(problem, clock, seconds / 2)
     return HorizonResult(Outcome.UNKNOWN, None, None, None, None, free.periods_solved, free.branches, free.periods)
 
 
-def _infeasible(problem: HorizonProblem, seconds: float) -> HorizonResult:
-    rules = blocking_rules(problem, seconds)
+def _infeasible(problem: HorizonProblem, clock: Clock, seconds: float) -> HorizonResult:
+    rules = blocking_rules(problem, clock, seconds)
     names = " or ".join(f"limits.operation.{rule}" for rule in rules)
     reasons = (f"no plan keeps to the rules of operation; without {names} there may be one",) if rules else ()
     return HorizonResult(Outcome.INFEASIBLE, None, None, None, None, 1, 0, len(problem.periods), reasons)
 
 
-def blocking_rules(problem: HorizonProblem, seconds: float) -> tuple[Rule, ...]:
+def blocking_rules(problem: HorizonProblem, clock: Clock, seconds: float) -> tuple[Rule, ...]:
     """Rules without which a plan may exist: each alone, or all where no single one is in the way; none where nothing helps."""
     rules = problem.operation.rules
     each = seconds / (len(RULES) + 1)
     alone = tuple(
-        rule for rule in rules if _feasible(replace(problem, operation=problem.operation.without(rule)), each)
+        rule for rule in rules if _feasible(replace(problem, operation=problem.operation.without(rule)), clock, each)
     )
-    if alone or not _feasible(free_of_rules(problem), each):
+    if alone or not _feasible(free_of_rules(problem), clock, each):
         return alone
     return rules
 
 
-def _feasible(problem: HorizonProblem, seconds: float) -> bool:
-    """Can it not be shown that there is no plan? Small problems as a whole, others month by month with all commitments."""
+def _feasible(problem: HorizonProblem, clock: Clock, seconds: float) -> bool:
+    """Can it not be shown in time that there is no plan? Small problems as a whole, others month by month with all commitments."""
+    end = clock() + seconds
     if is_small(problem):
         linked, box = _whole(problem)
         return _has_plan(linked, box, seconds)
@@ -210,6 +211,8 @@ def _feasible(problem: HorizonProblem, seconds: float) -> bool:
     high = master.most_commitments()
     none = np.zeros(len(problem.batch))
     for month in range(problem.months):
+        if clock() >= end:
+            return True
         linked = LinkedModel(problem, model, (month,), shared, none)
         if not _has_plan(linked, Box(np.zeros(len(high), dtype=np.int64), high), seconds / problem.months):
             return False

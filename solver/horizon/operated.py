@@ -7,7 +7,7 @@ from solver.horizon.choose import Kept, even_choices, kept_only, widened
 from solver.horizon.operable import free_of_rules, kept_configurations, operable_from, result_of, solve_operable
 from solver.horizon.operation import Rule
 from solver.horizon.period import PeriodChoice
-from solver.horizon.plan import HorizonPlan, HorizonResult
+from solver.horizon.plan import HorizonPlan, HorizonResult, result_with_plan
 from solver.horizon.problem import HorizonProblem, SpotRule
 from solver.horizon.solve import Clock, HorizonOptions, Progress, solve_horizon
 from solver.outcome import Outcome
@@ -46,6 +46,33 @@ class Operated:
     """Of the plan without rules that runs the kept configurations only, all of which simulation has confirmed."""
 
 
+def bounded_by(found: Operated, wider: Operated) -> Operated:
+    """What was found of fewer or slower deployments, beside the bounds of all: a restricted search proves nothing of the whole."""
+    bounds = {one.rule: one.bound_usd for one in wider.freedoms} | {None: wider.free.bound_usd}
+    return replace(
+        found,
+        result=_beside(found.result, wider.result),
+        hourly=_beside(found.hourly, wider.hourly),
+        on_demand=_beside(found.on_demand, wider.on_demand),
+        free=_beside(found.free, wider.free),
+        freedoms=tuple(replace(one, bound_usd=bounds.get(one.rule)) for one in found.freedoms),
+    )
+
+
+def _beside(found: HorizonResult, wider: HorizonResult) -> HorizonResult:
+    if found.plan is None or found.usd is None:
+        return replace(found, outcome=Outcome.UNKNOWN, bound_usd=wider.bound_usd, reasons=())
+    return result_with_plan(
+        found.plan,
+        found.usd,
+        wider.bound_usd or 0.0,
+        periods_solved=found.periods_solved + wider.periods_solved,
+        branches=found.branches + wider.branches,
+        periods=found.periods,
+        prices=found.prices,
+    )
+
+
 def plan_operated(
     problem: HorizonProblem, kept: Kept | None, gap_fraction: float, clock: Clock, end: float, tell: Tell
 ) -> Operated:
@@ -60,7 +87,7 @@ class _Planner:
     ) -> None:
         self.problem, self.gap, self.clock, self.tell = problem, gap_fraction, clock, tell
         self.kept: Kept = kept or ()
-        self.total = max(end - clock(), 0.1)
+        self.end, self.total = end, max(end - clock(), 0.1)
         self.whole = kept is None
         """No configurations to plan with: one programme, or what is shown where there is no plan."""
 
@@ -118,7 +145,9 @@ class _Planner:
 
     def _without(self, problem: HorizonProblem, few: HorizonResult | None, what: str) -> HorizonResult:
         """The same without commitments, or spot, under the same rules; in configurations of its own where those of the plan
-        stand on nodes that are committed to only."""
+        stand on nodes that are committed to only. Nothing where the time is over: it is no part of the plan."""
+        if self.clock() >= self.end:
+            return HorizonResult(Outcome.UNKNOWN, None, None, None, None, 0, 0, len(problem.periods))
         free = solve_horizon(free_of_rules(problem), self._options(WITHOUT / 2), self.clock)
         if self.whole:
             return self._kept_to_rules(problem, (), None, free, WITHOUT)
@@ -129,7 +158,7 @@ class _Planner:
         return self._kept_to_rules(problem, kept, less, free, WITHOUT)
 
     def _freedoms(self, few: HorizonResult | None, free: HorizonResult, result: HorizonResult) -> tuple[Freedom, ...]:
-        """Without all rules, and where that gains anything without each alone."""
+        """Without all rules, and where that gains anything and there is time without each alone."""
         if result.plan is None or result.usd is None:
             return ()
         found = [Freedom(None, free.usd, free.bound_usd)]
@@ -137,6 +166,8 @@ class _Planner:
         if len(rules) < 2 or free.bound_usd is None or free.bound_usd >= result.usd:
             return tuple(found)
         for rule in rules:
+            if self.clock() >= self.end:
+                break
             other = replace(self.problem, operation=self.problem.operation.without(rule))
             if few is None:
                 one = solve_operable(other, self._options(FREEDOM), self.clock, free)

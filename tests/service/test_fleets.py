@@ -8,6 +8,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+import service.clock
 from service.answers.queries import answer_by_id
 from service.fleets.job import FLEET_JOB
 from service.fleets.plan import plan
@@ -18,6 +19,9 @@ from service.recommendations.catalog_snapshot import SnapshotCache
 from service.recommendations.spaces import SpaceCache
 from service.settings import Settings
 from service.wire.fleets import FleetIn
+from solver.capacity.sustained_rate import Bracket, CandidateReplica
+from solver.horizon import fleet
+from solver.horizon.problem import HorizonProblem
 from tests.conftest import NOW
 from tests.service.bodies import changed
 
@@ -268,3 +272,45 @@ def test_a_fleet_that_simulation_refused_when_time_ended_is_no_answer(
     response = client.post("/v1/fleets", json=changed(body, "time_limit_s", 5), headers={"Prefer": "wait=300"})
     assert response.status_code == 503, response.text
     assert "holds in simulation" in response.json()["detail"]
+
+
+class TestTimeEnds:
+    BODY = changed(FLEET, "horizon", {"months": 2, "periods_per_month": 4})
+
+    def test_confirmed_deployments_answer_where_others_were_refused(
+        self, client: TestClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Beside the bound of all: what is only believed is no plan, and what is confirmed no proof."""
+        correct, held = fleet._correct, set[float]()
+
+        def refused(problem: HorizonProblem, used: set[int], screened: Any, brackets: Any, in_time: Any) -> int:
+            """Something more of every choice, as far as the search is told."""
+            count = correct(problem, used, screened, brackets, in_time)
+            held.update(one.holds * screened[w].workload.utilisation_limit_fraction for (w, _), one in brackets.items())
+            return count + 1
+
+        monkeypatch.setattr(fleet, "_correct", refused)
+        monkeypatch.setattr(fleet, "MOST_SOLVES", 1)
+        answer = posted(client, self.BODY)
+        assert {one["requests_per_s"] for one in answer["deployments"]} <= held
+        assert Decimal(answer["solve"]["bound_usd"]) <= Decimal(answer["solve"]["usd"])
+        assert answer["solve"]["gap_fraction"] >= 0.0
+
+    @pytest.mark.parametrize("limit_s", [3.0, 10.0])
+    def test_nothing_is_sampled_or_simulated_once_time_is_over(
+        self, client: TestClient, monkeypatch: pytest.MonkeyPatch, limit_s: float
+    ) -> None:
+        """By a clock that every simulation moves by a second; sampling rounds went on until all they chose was confirmed."""
+        now = [0.0]
+        bracket = CandidateReplica.bracket
+
+        def slow(self: CandidateReplica, *how: Any) -> Bracket:
+            now[0] += 1.0
+            return bracket(self, *how)
+
+        monkeypatch.setattr(service.clock, "time_limits_run_by", lambda: now[0])
+        monkeypatch.setattr(CandidateReplica, "bracket", slow)
+        body = changed(changed(self.BODY, "limits", {"sourcing": "any"}), "time_limit_s", limit_s)
+        response = client.post("/v1/fleets", json=body, headers={"Prefer": "wait=300"})
+        assert response.status_code in (201, 503), response.text
+        assert now[0] <= limit_s + 1.0

@@ -137,7 +137,7 @@ def test_where_nodes_are_few_the_rule_in_the_way_is_named() -> None:
     problem = replace(free, hourly=few, operation=Operation(max_configurations=1, min_up_hours=2))
     result = solved(problem)
     assert result.outcome is Outcome.INFEASIBLE
-    assert blocking_rules(problem, 5.0) == ("max_configurations",)
+    assert blocking_rules(problem, time.monotonic, 5.0) == ("max_configurations",)
     assert "limits.operation.max_configurations" in result.reasons[0]
     assert "min_up_hours" not in result.reasons[0]
     assert solved(replace(problem, operation=Operation(min_up_hours=2))).plan is not None
