@@ -37,7 +37,7 @@ MOST_SOLVES = 20
 BASELINE_TIME_FRACTION = 0.25
 SAMPLING_FRACTION = 0.4
 """Of the time limit, after which no more sampled choices are simulated: the rest is the optimiser's."""
-SEARCHING_FRACTION, SEARCHING_UNSURE_FRACTION = 0.9, 0.65
+SEARCHING_FRACTION, SEARCHING_UNSURE_FRACTION = 0.9, 0.7
 """Of the time limit, after which nothing is solved with rates that are only believed: the second where sampled choices were not all
 confirmed. In the rest, where simulation refused or did not reach what was chosen, the whole is solved with confirmed rates."""
 CHOOSING_FRACTION = 0.08

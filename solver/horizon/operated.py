@@ -139,6 +139,8 @@ class _Planner:
     def _kept_to_rules(
         self, problem: HorizonProblem, kept: Kept, few: HorizonResult | None, free: HorizonResult, share: float
     ) -> HorizonResult:
+        if free.plan is None and free.outcome is not Outcome.INFEASIBLE and self.clock() >= self.end:
+            return self._not_reached(problem)
         if few is None or free.outcome is Outcome.INFEASIBLE:
             return solve_operable(problem, self._options(share), self.clock, free)
         return operable_from(problem, kept, few, free, self.gap, self.clock, self.clock() + share * self.total)
@@ -147,7 +149,7 @@ class _Planner:
         """The same without commitments, or spot, under the same rules; in configurations of its own where those of the plan
         stand on nodes that are committed to only. Nothing where the time is over: it is no part of the plan."""
         if self.clock() >= self.end:
-            return HorizonResult(Outcome.UNKNOWN, None, None, None, None, 0, 0, len(problem.periods))
+            return self._not_reached(problem)
         free = solve_horizon(free_of_rules(problem), self._options(WITHOUT / 2), self.clock)
         if self.whole:
             return self._kept_to_rules(problem, (), None, free, WITHOUT)
@@ -156,6 +158,9 @@ class _Planner:
             kept = kept_configurations(problem, self.clock, WITHOUT * self.total) or ()
             less = self._few(problem, kept, WITHOUT, what)
         return self._kept_to_rules(problem, kept, less, free, WITHOUT)
+
+    def _not_reached(self, problem: HorizonProblem) -> HorizonResult:
+        return HorizonResult(Outcome.UNKNOWN, None, None, None, None, 0, 0, len(problem.periods))
 
     def _freedoms(self, few: HorizonResult | None, free: HorizonResult, result: HorizonResult) -> tuple[Freedom, ...]:
         """Without all rules, and where that gains anything and there is time without each alone."""
