@@ -119,7 +119,7 @@ def _measurement(recommendation_id: str, line: PlanLineOut, workload: WorkloadIn
         llm=workload.llm,
         layout=MeasuredLayout.model_validate(layout.model_dump()),
         precision=MeasuredPrecision.model_validate(line.precision.model_dump()),
-        engine=MeasuredEngine(name=line.engine),
+        engine=MeasuredEngine(name=line.engine, arguments=_arguments(line)),
         traffic=WantedTraffic.model_validate(
             _main_shape(line, workload).model_dump(include={"prompt_tokens", "output_tokens"}, mode="python")
         ),
@@ -148,6 +148,16 @@ def _swing(
     return Decimal(str(round(low, 6))), Decimal(str(round(high, 6)))
 
 
+def _captured_tokens(line: PlanLineOut) -> int | None:
+    return None if line.engine_settings is None else line.engine_settings.max_captured_tokens
+
+
+def _arguments(line: PlanLineOut) -> list[str]:
+    """What the plan tells its engine besides layout and formats, and times depend on."""
+    captured = _captured_tokens(line)
+    return [] if captured is None else ["--max-cudagraph-capture-size", str(captured)]
+
+
 def _predicted(session: Session, line: PlanLineOut, workload: WorkloadIn, snapshot: CatalogSnapshot) -> Interval | None:
     """TPOT of one replica at its concurrency: alternatives are stored without predictions."""
     row, device = llm_by_id(session, workload.llm), snapshot.devices.get(line.device)
@@ -160,7 +170,7 @@ def _predicted(session: Session, line: PlanLineOut, workload: WorkloadIn, snapsh
     try:
         configuration = deploy(
             llm_from_row(row.row), device, constants, layout_from_wire(line.layout), precision_from_wire(line.precision),
-            EngineSettings(line.engine), traffic,
+            EngineSettings(line.engine, max_captured_tokens=_captured_tokens(line)), traffic,
         ).configuration  # fmt: skip
         load = Load("closed", concurrency=line.max_concurrency, requests=ROUNDS * line.max_concurrency)
         correction = configuration_correction(snapshot.corrections, configuration, load)

@@ -1,7 +1,8 @@
 """What was predicted of visits to H100s, before, beside what was measured there: ``python -m tests.bench.predicted_before``.
 
 Of 27 and 28 November 2026: bursts, of requests and of sessions, after which a queue was said to stay or to go; budgets of tokens a step
-that no run had; long prompts; models that nobody here had run; short prompts with many replies. Predictions are files of the catalog that
+that no run had; long prompts; models that nobody here had run; short prompts with many replies; engines told up to
+how many tokens to capture. Predictions are files of the catalog that
 were written before (``catalog/benchmarks/predicted``); nothing is computed here.
 """
 
@@ -30,6 +31,11 @@ RUNS = {
     "Qwen3 30B-A3B, fp8, short prompts": "kept_back/h100-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_t.json",
     "the same answered by four processes, predicted of one": "kept_back/h100-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_four-servers_t.json",
     "Llama 3.1 8B, short prompts": "kept_back/h100-sxm_vllm-0.24.0_llama-3.1-8b_bf16_tp1_t.json",
+    "Qwen3 30B-A3B, fp8, captured up to 512 tokens": "kept_back/h100-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_captured-512_u.json",
+    "up to 2,048": "kept_back/h100-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_captured-2048_u.json",
+    "up to 4,096": "kept_back/h100-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_captured-4096_u.json",
+    "64 seats, up to 128": "kept_back/h100-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_64-seats_u.json",
+    "64 seats, up to 512": "kept_back/h100-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_64-seats-captured-512_u.json",
 }
 BURSTS = {
     "q512-calm": (REQUESTS, "h100-q30ba3b-fp8-tp1-open-40_o"),
@@ -52,7 +58,7 @@ def read(file: str) -> dict[str, Any]:
 def predictions() -> dict[str, Any]:
     return {
         name: said
-        for day in ("2026-11-27-o", "2026-11-27-p", "2026-11-27-q", "2026-11-27-r", "2026-11-28-t")
+        for day in ("2026-11-27-o", "2026-11-27-p", "2026-11-27-q", "2026-11-27-r", "2026-11-28-t", "2026-11-28-u")
         for name, said in read(str(Path("predicted") / f"{day}.json"))["predictions"].items()
     }
 

@@ -34,6 +34,7 @@ def case(file: dict[str, Any]) -> dict[str, Any]:
             "max_batched_tokens": int(argument(command, "--max-num-batched-tokens", "8192")),
             "max_sequences": int(argument(command, "--max-num-seqs", "512")),
             "max_context_tokens": int(argument(command, "--max-model-len", "8192")),
+            "max_captured_tokens": int(argument(command, "--max-cudagraph-capture-size", "0")) or None,
             "memory_fraction": float(argument(command, "--gpu-memory-utilization", "0.92")),
         },
         "traffic": {"prompt_tokens": 512, "output_tokens": 64}, "load": {"kind": "closed", "concurrency": 1, "requests": 2},

@@ -1,10 +1,14 @@
 """Queues that stay, over HTTP: seats that let them go are chosen, and said where nobody chooses them."""
 
 import re
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
 from fastapi.testclient import TestClient
+
+from solver.recommend import recommend
+from solver.workload import EngineSettings, Workload
 
 PROMPT = {"distribution": "lognormal", "mean": 50, "p95": 150}
 OUTPUT = {"distribution": "lognormal", "mean": 300, "p95": 900}
@@ -25,7 +29,19 @@ def asked(targets: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def answer(client: TestClient) -> dict[str, Any]:
+def captures_512(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans whose engines are told to capture what vLLM does unless told: a crowd on 512 seats is launched step by step."""
+    own = recommend.engine_settings
+
+    def settings(engine: EngineSettings, workload: Workload) -> EngineSettings:
+        return replace(own(engine, workload), max_captured_tokens=512)
+
+    monkeypatch.setattr(recommend, "engine_settings", settings)
+
+
+@pytest.fixture
+def answer(client: TestClient, request: pytest.FixtureRequest) -> dict[str, Any]:
+    request.getfixturevalue("captures_512")
     response = client.post("/v1/recommendations", json=asked({"ttft_ms": {"p95": 3_000}}))
     assert response.status_code == 201, response.text
     found: dict[str, Any] = response.json()
@@ -79,6 +95,17 @@ def test_files_start_engines_with_those_seats(client: TestClient, answer: dict[s
     assert re.search(rf"--max-num-seqs\W+{seats}\b", files), files
 
 
+def test_no_queue_stays_where_plans_capture_its_steps(client: TestClient) -> None:
+    # Another request than above: the same is answered with the plan that is kept.
+    response = client.post("/v1/recommendations", json=asked({"ttft_ms": {"p95": 3_001}}))
+    assert response.status_code == 201, response.text
+    (line,) = response.json()["plan"]
+    assert line["engine_settings"]["max_sequences"] == STATED_SEATS
+    assert line["engine_settings"]["max_captured_tokens"] > STATED_SEATS
+    assert estimate_of(client, line, STATED_SEATS)["lasting_queue"] is None
+
+
+@pytest.mark.usefixtures("captures_512")
 def test_traffic_classes_have_such_seats_too(client: TestClient) -> None:
     body = asked({})
     workload = body["workloads"][0]

@@ -55,7 +55,7 @@ class Case:
 
 @cache
 def tables_of(model: tuple[str, str], budget: int) -> tuple[StepTables, Schedule]:
-    settings = EngineSettings(max_batched_tokens=budget, max_sequences=SEATS * 3)
+    settings = EngineSettings(max_batched_tokens=budget, max_sequences=SEATS * 3, max_captured_tokens=512)
     found = configuration(shape(model[0]), model[1], engine=settings)
     return found.tables(), found.schedule()
 
