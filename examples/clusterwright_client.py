@@ -1802,8 +1802,9 @@ class CautionOut(TypedDict):
     seller limits the rate. ``sessions``: hits hold as far as turns are routed as was stated. ``extended_context``:
     requests may be longer than the context the model is published with. ``spot``: the seller may take the machines
     back. ``lasting_queue``: what is asked of replicas is more than they complete once requests wait for seats.
+    ``front_end``: the process that passes a replica's tokens on has little time left.
     """
-    about: Literal["drafting", "extended_context", "sessions", "host_cache", "disk_cache", "one_replica", "one_node", "no_spare", "interval_crosses_target", "lasting_queue", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured", "published_speed", "spot"]
+    about: Literal["drafting", "extended_context", "sessions", "host_cache", "disk_cache", "one_replica", "one_node", "no_spare", "interval_crosses_target", "lasting_queue", "front_end", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured", "published_speed", "spot"]
     """What the note is about: a variable, a label, or part of the plan."""
     workload: str
     """Name of the workload; null where it is about all of them."""
@@ -2778,6 +2779,10 @@ class EstimatedOut(TypedDict):
     """Pools of prefill and decode."""
     lasting_queue: NotRequired[LastingQueueOut | None]
     """Of an open load; null where a queue goes by itself once it has come up."""
+    front_end_fraction: NotRequired[float | None]
+    """Share of the time that passing tokens on takes the process of a replica that does so, 0 to 1 and more; towards 1
+    tokens wait for it. Null of pools that prefill and decode apart.
+    """
 
 
 class EstimatesIn(TypedDict):
@@ -4882,6 +4887,10 @@ class PredictedOut(TypedDict):
     """
     lasting_queue: NotRequired[LastingQueueOut | None]
     """Null where a queue goes by itself once it has come up."""
+    front_end_fraction: NotRequired[float | None]
+    """Share of the time that passing tokens on takes the process of a replica that does so, 0 to 1 and more; towards 1
+    tokens wait for it. Null of lines stored before it was said.
+    """
 
 
 class PriceChangeOut(TypedDict):

@@ -15,6 +15,7 @@ from service.recommendations.from_rows import (
     precision_from_wire,
     traffic_from_wire,
 )
+from service.recommendations.front_end import front_end_doubt
 from service.recommendations.images import image_tokens, images_from_wire, present_images, with_images
 from service.recommendations.lasting_queue import lasting_queue_doubt, present_lasting_queue
 from service.recommendations.present import present_interval, present_percentiles, present_power
@@ -46,6 +47,7 @@ from solver.hardware import Device, Node
 from solver.llm_shape import LlmShape, makes_no_tokens, token_ids_not_items
 from solver.memory.fits import context_limit
 from solver.prediction.estimate import Estimate, estimate, without_probes
+from solver.prediction.front_end import front_end_fraction
 from solver.sessions import served_within
 from solver.step.constants import Constants
 from solver.step.named_terms import Term
@@ -260,11 +262,13 @@ def present_step(terms: tuple[Term, ...]) -> list[StepTermOut]:
     return [StepTermOut(term=t.name, ms=round(t.seconds * 1e3, 5)) for t in terms]
 
 
-def _cautions(asked: EstimateIn, deployed: Deployed, queue: LastingQueueOut | None) -> list[str]:
+def _cautions(asked: EstimateIn, deployed: Deployed, queue: LastingQueueOut | None, busy: float | None) -> list[str]:
     """What is to be known of a prediction and is not in its figures."""
     doubts = [extension_doubt(deployed.configuration.shape, asked.engine.max_context_tokens or 0)]
     if queue is not None and asked.load.kind == "open":
         doubts.append(lasting_queue_doubt(queue, asked.load.requests_per_s, asked.engine.max_sequences))
+    if busy is not None:
+        doubts.append(front_end_doubt(asked.engine.name, busy))
     return [doubt for doubt in doubts if doubt is not None]
 
 
@@ -293,6 +297,8 @@ def present_estimate(
     """A prediction on the wire: milliseconds, GiB, and every default echoed. deployed: the one that decodes."""
     power = present_power(found.power_w)
     queue = present_lasting_queue(found.lasting_queue)
+    rate = found.output_tokens_per_s.expected
+    busy = None if pools is not None else front_end_fraction(deployed.configuration, rate)
     return EstimatedOut(
         outcome="estimated",
         basis=found.basis,
@@ -316,11 +322,12 @@ def present_estimate(
         ),
         roofline=roofline,
         clipped_fraction=clipped_fraction,
-        cautions=_cautions(asked, deployed, queue),
+        cautions=_cautions(asked, deployed, queue, busy),
         speculative=speculative,
         images=present_images(deployed.configuration),
         adapters=present_adapters(deployed.configuration, found.decoding_sequences),
         pools=pools,
         lasting_queue=queue,
+        front_end_fraction=busy,
         **assumed(asked),
     )

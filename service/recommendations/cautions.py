@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from service.figures import readable, rounded_down
+from service.recommendations.front_end import front_end_doubt
 from service.recommendations.lasting_queue import lasting_queue_doubt
 from service.wire.plan_explained import CautionOut
 from service.wire.plan_lines import PlanLineOut, PublishedLineOut
@@ -34,6 +35,7 @@ def cautions(
         lines = [line for line in plan if line.workload == workload.name]
         found += _spot(workload, lines, offers)
         found += [*_losses(asked, workload, lines), *_near_targets(workload, lines), *_lasting_queues(workload, lines)]
+        found += _front_ends(workload, lines)
         found += _unmeasured(workload, lines)
         found += [*_drafting(workload, lines), *_sessions(workload, lines), *_host_cache(workload, lines)]
         found += [*_old_prices(workload, lines), *_dear_commitments(workload, lines, offers), *_blocks(workload, lines)]
@@ -145,6 +147,16 @@ def _lasting_queues(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Itera
             )
             detail = f"of a replica on {line.node}, {doubt}{less}"
             yield CautionOut(about="lasting_queue", workload=workload.name, offer=line.offer, detail=detail)
+
+
+def _front_ends(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:
+    """Replicas that are asked for nearly as many tokens as one process passes on."""
+    for line in lines:
+        busy = None if line.predicted is None else line.predicted.front_end_fraction
+        doubt = None if busy is None else front_end_doubt(line.engine, busy)
+        if doubt is not None:
+            detail = f"of a replica on {line.node}, {doubt}"
+            yield CautionOut(about="front_end", workload=workload.name, offer=line.offer, detail=detail)
 
 
 def _unmeasured(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:

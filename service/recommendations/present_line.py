@@ -13,6 +13,7 @@ from service.wire.traffic_classes import ClassLineOut, ClassPredictedOut
 from solver.hardware import Offer
 from solver.planning.types import ClassLoad, PlanEntry
 from solver.prediction.estimate import Estimate
+from solver.prediction.front_end import front_end_fraction
 from solver.units import gbytes_per_s, gib_from_bytes
 from solver.workload import SpeculativeDecoding
 
@@ -66,7 +67,7 @@ def present_line(entry: PlanEntry, source: Ask | None = None) -> PlanLineOut:
         serves_requests_per_s=entry.serves_requests_per_s,
         utilisation_fraction=min(1.0, entry.utilisation_fraction),
         network_ms=None if entry.network_s is None else entry.network_s * 1e3,
-        predicted=None if entry.estimate is None else _predicted(entry.estimate, entry.replicas),
+        predicted=None if entry.estimate is None else _predicted(entry, entry.estimate),
         basis=entry.estimate.basis if entry.estimate else entry.configuration.constants.basis,
         usd_per_hour=usd(entry.usd_per_hour),
         classes=[_class_line(entry, one, one.name) for one in entry.classes if one.name is not None],
@@ -104,8 +105,9 @@ def _class_line(entry: PlanEntry, one: ClassLoad, name: str) -> ClassLineOut:
     )
 
 
-def _predicted(found: Estimate, replicas: int) -> PredictedOut:
-    """Latencies of one replica; rate and power of all replicas of the line."""
+def _predicted(entry: PlanEntry, found: Estimate) -> PredictedOut:
+    """Latencies of one replica; rate and power of all replicas of the line. Of pools apart it is not said what passes tokens on."""
+    replicas, rate = entry.replicas, found.output_tokens_per_s.expected
     return PredictedOut(
         ttft_ms=present_percentiles(found.time_to_first_token_s),
         tpot_ms=present_percentiles(found.time_per_output_token_s),
@@ -116,4 +118,5 @@ def _predicted(found: Estimate, replicas: int) -> PredictedOut:
         prefix_hit_fraction=found.prefix_hit_fraction,
         routed_over=found.routed_over,
         lasting_queue=present_lasting_queue(found.lasting_queue),
+        front_end_fraction=front_end_fraction(entry.configuration, rate) if entry.role == "aggregated" else None,
     )

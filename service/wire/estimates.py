@@ -223,6 +223,8 @@ class EstimatedOut(Assumed):
     pools: DisaggregatedOut | None = None
     lasting_queue: LastingQueueOut | None = None
     """Of an open load; null where a queue goes by itself once it has come up."""
+    front_end_fraction: float | None = None
+    """Null of pools that prefill and decode apart."""
 
 
 class DoesNotFitOut(Assumed):

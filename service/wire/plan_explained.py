@@ -83,7 +83,7 @@ class CautionOut(Answer):
     that others measured; tokens leave the house, and their seller limits the rate. ``sessions``: hits hold as far as turns are
     routed as was stated. ``extended_context``: requests may be longer than the context the model is published with.
     ``spot``: the seller may take the machines back. ``lasting_queue``: what is asked of replicas is more than they complete once
-    requests wait for seats.
+    requests wait for seats. ``front_end``: the process that passes a replica's tokens on has little time left.
     """
 
     about: Literal[
@@ -97,6 +97,7 @@ class CautionOut(Answer):
         "no_spare",
         "interval_crosses_target",
         "lasting_queue",
+        "front_end",
         "old_price",
         "commitment_dearer",
         "bought",

@@ -42,6 +42,8 @@ class PredictedOut(Answer):
     """Null where requests are no turns of sessions."""
     lasting_queue: LastingQueueOut | None = None
     """Null where a queue goes by itself once it has come up."""
+    front_end_fraction: float | None = None
+    """Null of lines stored before it was said."""
 
 
 class LinePartitionOut(Answer):
