@@ -13,10 +13,10 @@ from service.recommendations.from_rows import (
     traffic_from_wire,
 )
 from service.recommendations.images import image_tokens, images_from_wire, with_images
-from solver.engine.profiles import engine_profile
+from solver.deployment.deploy import memory_of_engine
 from solver.errors import SolverError
 from solver.llm_shape import LlmShape
-from solver.memory.fits import engine_memory, memory_plan
+from solver.memory.fits import memory_plan
 
 
 def with_memory(plan: DeploymentPlan, snapshot: CatalogSnapshot, shapes: dict[str, LlmShape]) -> DeploymentPlan:
@@ -32,9 +32,7 @@ def _memory(kind: ReplicaKind, snapshot: CatalogSnapshot, shape: LlmShape) -> De
     try:
         constants = constants_for(snapshot, device, line.engine, shape)
         layout, engine = layout_from_wire(line.layout), engine_from_wire(line.engine_settings)
-        profile = engine_profile(engine.name)
-        graphs = profile.graphs_of(shape.family, device.memory_bytes, layout.tensor_parallel, engine)
-        taken = engine_memory(constants.subject, constants.values_si(), len(graphs.sizes))
+        taken = memory_of_engine(shape, device, constants, layout, engine)
         precision = precision_from_wire(line.precision)
         found = memory_plan(_served(kind, shape), device.memory_bytes, precision, layout, engine, taken)
     except SolverError:

@@ -19,7 +19,14 @@ from solver.errors import UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
-from solver.memory.fits import MemoryPlan, context_limit, engine_memory, max_concurrent_requests, memory_plan
+from solver.memory.fits import (
+    EngineMemory,
+    MemoryPlan,
+    context_limit,
+    engine_memory,
+    max_concurrent_requests,
+    memory_plan,
+)
 from solver.precision import Precision
 from solver.step.constants import Constants
 from solver.step.rates import compute_dtype
@@ -44,6 +51,17 @@ class Deployed:
     configuration: Configuration
     memory: MemoryPlan
     max_concurrent_requests: int
+
+
+def memory_of_engine(
+    shape: LlmShape, device: Device, constants: Constants, layout: Layout, engine: EngineSettings
+) -> EngineMemory:
+    """What an engine with these settings takes on a device beside weights and cache, graphs of all that it captures included.
+
+    Raises FigureMissingError and UnsupportedError.
+    """
+    graphs = engine_profile(engine.name).graphs_of(shape.family, device.memory_bytes, layout.tensor_parallel, engine)
+    return engine_memory(constants.subject, constants.values_si(), len(graphs.sizes))
 
 
 def deploy(
@@ -75,9 +93,7 @@ def deploy(
         raise UnsupportedError(
             "context_too_long", f"requests of up to {longest} tokens exceed the {limit} tokens this deployment takes"
         )
-    profile = engine_profile(engine.name)
-    graphs = profile.graphs_of(shape.family, device.memory_bytes, layout.tensor_parallel, engine)
-    memory = engine_memory(constants.subject, constants.values_si(), len(graphs.sizes))
+    memory = memory_of_engine(shape, device, constants, layout, engine)
     plan = memory_plan(shape, device.memory_bytes, precision, layout, engine, memory)
     check_host_cache(engine.name, engine.host_cache_bytes, plan.kv_cache_bytes)
     check_disk_cache(engine.name, engine.version, engine.disk_cache_bytes)
