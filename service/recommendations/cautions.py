@@ -153,7 +153,8 @@ def _front_ends(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[
     """Replicas that are asked for nearly as many tokens as one process passes on."""
     for line in lines:
         busy = None if line.predicted is None else line.predicted.front_end_fraction
-        doubt = None if busy is None else front_end_doubt(line.engine, busy)
+        servers = 1 if line.engine_settings is None else line.engine_settings.api_servers
+        doubt = None if busy is None else front_end_doubt(line.engine, busy, servers * line.layout.data_parallel)
         if doubt is not None:
             detail = f"of a replica on {line.node}, {doubt}"
             yield CautionOut(about="front_end", workload=workload.name, offer=line.offer, detail=detail)

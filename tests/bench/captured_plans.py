@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from fastapi.testclient import TestClient
@@ -39,11 +40,8 @@ def captured(tokens: int | None) -> Iterator[None]:
     def settings(engine: EngineSettings, workload: Workload) -> EngineSettings:
         return replace(own(engine, workload), max_captured_tokens=tokens)
 
-    recommend.engine_settings = settings
-    try:
+    with patch.object(recommend, "engine_settings", settings):
         yield
-    finally:
-        recommend.engine_settings = own
 
 
 def request(llm: str, prompt: int, output: int, devices: list[str] | None, seed: int) -> dict[str, Any]:

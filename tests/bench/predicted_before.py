@@ -111,6 +111,8 @@ def show_runs(title: str, file: str, said: Mapping[str, Any]) -> None:
         "TPOT mean ms: predicted",
         "measured",
         "off %",
+        "tokens/s: predicted",
+        "measured",
         title=title,
     )
     off: dict[str, list[float]] = {"ttft_ms": [], "tpot_ms": []}
@@ -127,6 +129,8 @@ def show_runs(title: str, file: str, said: Mapping[str, Any]) -> None:
                 f"{measured:.4g}",
                 f"{errors[-1]:+.1f}",
             ]
+        rate = foretold["output_tokens_per_s"]["expected"]
+        row += [f"{rate:,.0f}", f"{run['benchmark']['results']['output_tokens_per_s']:,.0f}"]
         if "memory" in foretold:
             show_cache(title, foretold["memory"]["kv_cache_tokens"], found["engine_reported"])
         table.add_row(*row)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from service.recommendations.spaces import SpaceCache
 from solver.engine.compile import compile_simulation
@@ -70,11 +71,8 @@ def counted() -> Iterator[Counter[str]]:
         found["looks" if requests == QUICK_REQUESTS else "draws"] += len(seeds)
         return simulated(lane, requests_per_s, seeds, requests)
 
-    SteadyLane.latencies = latencies  # type: ignore[method-assign, assignment]
-    try:
+    with patch.object(SteadyLane, "latencies", latencies):
         yield found
-    finally:
-        SteadyLane.latencies = simulated  # type: ignore[method-assign]
 
 
 def whole_answer(url: str, case: dict[str, Any], routing: str, spaces: SpaceCache) -> tuple[Recommendation, float]:

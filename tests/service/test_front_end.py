@@ -40,6 +40,13 @@ def test_several_processes_and_copies_of_attention_divide_it(client: TestClient)
     assert estimated(client, copies)["front_end_fraction"] == pytest.approx(one / 2, rel=0.02)
 
 
+def test_advice_is_more_processes_than_there_are_each_copy_having_one(client: TestClient) -> None:
+    load = {"kind": "open", "requests_per_s": 96}
+    copies = changed(changed(ASKED, "layout", {"data_parallel": 2, "expert_parallel": 2}), "load", load)
+    (said,) = [one for one in estimated(client, copies)["cautions"] if "--api-server-count" in one]
+    assert "--api-server-count 8," in said
+
+
 def test_a_plan_says_it_of_its_lines(client: TestClient) -> None:
     """Of each line, and beside the plan where little is left."""
     targets, limits = {"ttft_ms": {"p95": 2_000}}, {"devices": ["h100-sxm"], "sourcing": "any"}
