@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from solver.candidates.replica_layouts import replica_layouts
 from solver.deployment.documented import (
@@ -65,13 +65,15 @@ class Combinations:
     memories: list[EngineMemory] = field(default_factory=list)
     memory_of: dict[int, int] = field(default_factory=dict)
     dropped: Counter[Dropped] = field(default_factory=Counter)
-    _engine_memory: dict[tuple[str, str], int] = field(default_factory=dict)
-    """By device and engine, a position in ``memories``."""
+    _engine_memory: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    """By device, engine and how many sizes it captures, a position in ``memories``."""
     _rates: dict[tuple[object, ...], Rates] = field(default_factory=dict)
     """By all that rates depend on."""
 
     def drop(self, index: int, reason: str, detail: str) -> None:
-        """Count one more combination that a platform was dropped with."""
+        """Count one more combination that a platform was dropped with, once for steps of any size."""
+        if self.platforms[index].max_batched_tokens is not None:
+            return
         device = self.platforms[index].device
         profile = None if device.partition is None else device.partition.profile
         self.dropped[Dropped(device.id, reason, detail, profile)] += 1
@@ -134,13 +136,7 @@ class Combinations:
         try:
             check_embedding_served(self.shape, platform.device, platform.engine)
             check_adapters_served(self.shape, platform.device, platform.engine, platform.constants)
-            key = (platform.device.id, platform.engine)
-            if key not in self._engine_memory:
-                captured = len(platform.graphs(self.shape, 1, self.settings, 1).sizes)
-                found = engine_memory(platform.constants.subject, platform.constants.values_si(), captured)
-                self.memories.append(found)
-                self._engine_memory[key] = len(self.memories) - 1
-            self.memory_of[index] = self._engine_memory[key]
+            self.memory_of[index] = self._memory_of(platform)
         except FigureMissingError as missing:
             self.drop(index, "figure_missing", missing.figure)
             return False
@@ -148,6 +144,29 @@ class Combinations:
             self.drop(index, problem.reason, str(problem))
             return False
         return True
+
+    def _memory_of(self, platform: Platform) -> int:
+        """Position of the engine's own memory there. Raises FigureMissingError."""
+        captured = len(platform.graphs(self.shape, 1, self.settings, 1).sizes)
+        key = (platform.device.id, platform.engine, captured)
+        if key not in self._engine_memory:
+            found = engine_memory(platform.constants.subject, platform.constants.values_si(), captured)
+            self.memories.append(found)
+            self._engine_memory[key] = len(self.memories) - 1
+        return self._engine_memory[key]
+
+    def add_smaller_steps(self) -> None:
+        """Every combination once more with each smaller step that plans try, but for those that draft: of these nothing was measured."""
+        plain: dict[int, list[int]] = {}
+        for i, row in enumerate(self.rows):
+            if row.drafting is None:
+                plain.setdefault(row.platform, []).append(i)
+        for index, members in plain.items():
+            for platform in self.platforms[index].with_smaller_steps(self.shape, self.settings):
+                self.memory_of[len(self.platforms)] = self._memory_of(platform)
+                self.rows += [replace(self.rows[i], platform=len(self.platforms)) for i in members]
+                self.rates += [self.rates[i] for i in members]
+                self.platforms += (platform,)
 
     def add(self, index: int, weights: str, kv_formats: Sequence[str]) -> None:
         """Every legal layout of a platform with one weight format and each format of the cache."""

@@ -52,9 +52,11 @@ class Streamed:
 
 
 def role_capacities(stream: Streamed, allowed: NDArray[np.bool_]) -> RoleCapacities:
-    """Every row of the space. Rows that span nodes, draft or split devices, or stand in nodes without a network, carry nothing."""
+    """Every row of the space. Rows that span nodes, draft or split devices, or stand in nodes without a network, carry nothing; nor do
+    those of smaller steps, which spare replies that are elsewhere."""
     space = stream.space
     able = allowed & space.plain & (space.nodes_per_replica == 1)
+    able &= space.batched_tokens == space.settings.max_batched_tokens
     networked = [own.network_bytes_per_s > 0.0 and own.device.partition is None for own in space.platforms]
     able &= np.array(networked, dtype=np.bool_)[space.platform_index]
     return RoleCapacities(
@@ -124,6 +126,7 @@ def decode_requests_per_s(stream: Streamed) -> Floats:
         time_per_output_token_s=token,
         time_to_first_token_s=np.zeros_like(token),
         prefill_s=np.zeros_like(token),
+        passed_s=np.zeros_like(token),
         interruption_s=np.zeros_like(token),
     )
     only = replace(stream.targets, time_to_first_token_s={})

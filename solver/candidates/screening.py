@@ -236,7 +236,7 @@ def _screened_class(
                     front if traffic.sessions is None else front.of_turns(),
                     in_flight=IN_FLIGHT_GRID,
                     kv_cache_tokens=cache[first[mine]][:, None],
-                    max_batched_tokens=float(space.settings.max_batched_tokens),
+                    max_batched_tokens=space.batched_tokens[first[mine]][:, None].astype(float),
                     max_sequences=float(space.settings.max_sequences),
                 ),
             )

@@ -41,6 +41,8 @@ class SearchSpace:
     devices_per_replica: NDArray[np.int64]
     data_parallel: NDArray[np.int64]
     nodes_per_replica: NDArray[np.int64]
+    batched_tokens: NDArray[np.int64]
+    """Most tokens of a step."""
     memory: MemoryPlans
     memory_table: MemoryTable
     memory_entries: NDArray[np.int64]
@@ -108,8 +110,8 @@ class SearchSpace:
             columns: dict[str, Any] = {
                 name: np.tile(getattr(self, name), times)
                 for name in (
-                    "platform_index", "devices_per_replica", "data_parallel", "nodes_per_replica", "memory_entries",
-                    "weight_formats", "kv_formats", "narrow", "power_limit_w", "memory_bandwidth", "matrix_rate", "twin",
+                    "platform_index", "devices_per_replica", "data_parallel", "nodes_per_replica", "batched_tokens",
+                    "memory_entries", "weight_formats", "kv_formats", "narrow", "power_limit_w", "memory_bandwidth", "matrix_rate", "twin",
                 )
             }  # fmt: skip
             everyone = np.tile(np.arange(len(self.rows), dtype=np.int64), times)
@@ -158,7 +160,7 @@ class SearchSpace:
 
     @property
     def cut(self) -> NDArray[np.int64]:
-        """Number of each row's device, engine and layout: rows of one number differ in precision and machine only."""
+        """Number of each row's device, engine and layout: rows of one number differ in precision, steps and machine only."""
         found = self.memo.get("cut")
         if found is None:
             own = [self.platforms[row.platform] for row in self.rows]
@@ -188,6 +190,7 @@ class SearchSpace:
         platform = self.platforms[row.platform]
         return (
             platform.device.id, platform.device.partition, platform.engine, *parallel, row.precision.weights, row.drafting,
+            platform.max_batched_tokens,
         )  # fmt: skip
 
 
@@ -231,6 +234,7 @@ def build_space(
                 found.add(index, weights, kv_formats)
     if not found.rows:
         raise InvalidInputError("no device in the catalog can run this model with the engines and precisions asked for")
+    found.add_smaller_steps()
     return _tabulate(found, settings)
 
 
@@ -241,11 +245,16 @@ def _tabulate(found: Combinations, settings: EngineSettings) -> SearchSpace:
     position = {pair: i for i, pair in enumerate(deployments)}
     # Engines differ in block length; the table uses the most common one, a difference of less than a block a request.
     first = found.memories[0]
-    table = memory_table(shape, deployments, settings, block_tokens=first.block_tokens, pooled_cache=first.pooled_cache)
+
+    def table_of(tokens: int) -> MemoryTable:
+        stepping = replace(settings, max_batched_tokens=tokens)
+        return memory_table(
+            shape, deployments, stepping, block_tokens=first.block_tokens, pooled_cache=first.pooled_cache
+        )
+
+    table = table_of(settings.max_batched_tokens)
     entries = np.array([position[row.precision, row.layout] for row in rows], dtype=np.int64)
-    device_bytes = np.array([every[row.platform].device.memory_bytes for row in rows])
-    index = np.array([found.memory_of[row.platform] for row in rows], dtype=np.int64)
-    plans = table.plans(entries, device_bytes, found.memories, index)
+    plans = _memory_plans(found, table, table_of, entries)
     held = _on_fewest_nodes(found, plans.fits.tolist())
     held = [i for i in held if found.takes_host_cache(rows[i].platform, float(plans.kv_cache_bytes[i]))]
     kept, captured = _by_graphs(found, held)
@@ -262,6 +271,7 @@ def _tabulate(found: Combinations, settings: EngineSettings) -> SearchSpace:
         devices_per_replica=np.array([row.layout.devices for row in chosen], dtype=np.int64),
         data_parallel=np.array([row.layout.data_parallel for row in chosen], dtype=np.int64),
         nodes_per_replica=np.array([row.nodes_per_replica for row in chosen], dtype=np.int64),
+        batched_tokens=np.array([platform.settings(shape, settings).max_batched_tokens for platform in own]),
         memory=_taken(plans, kept),
         memory_table=table,
         memory_entries=entries[kept],
@@ -279,6 +289,23 @@ def _tabulate(found: Combinations, settings: EngineSettings) -> SearchSpace:
         twin=_twins([_performance_key(*one) for one in zip(chosen, own, row_rates, cache_tokens, strict=True)]),
         dropped=found.dropped,
     )
+
+
+def _memory_plans(
+    found: Combinations, asked: MemoryTable, table_of: Callable[[int], MemoryTable], entries: NDArray[np.int64]
+) -> MemoryPlans:
+    """Memory of every combination, each with the largest step that its platform takes. asked: of the steps that are asked."""
+    own = [found.platforms[row.platform] for row in found.rows]
+    device_bytes = np.array([platform.device.memory_bytes for platform in own])
+    index = np.array([found.memory_of[row.platform] for row in found.rows], dtype=np.int64)
+    plans = asked.plans(entries, device_bytes, found.memories, index)
+    smaller = np.array([platform.max_batched_tokens or 0 for platform in own])
+    for tokens in np.unique(smaller[smaller > 0]).tolist():
+        mine = np.flatnonzero(smaller == tokens)
+        of_step = table_of(tokens).plans(entries[mine], device_bytes[mine], found.memories, index[mine])
+        for name in MemoryPlans.__slots__:
+            getattr(plans, name)[mine] = getattr(of_step, name)
+    return plans
 
 
 def _on_fewest_nodes(found: Combinations, fits: Sequence[bool]) -> list[int]:
@@ -309,10 +336,13 @@ def _by_graphs(found: Combinations, keep: Sequence[int]) -> tuple[NDArray[np.int
     """(positions, captured graphs) in the order of what is captured: batch sizes differ by engine, and with some by device."""
     rows = [found.rows[i] for i in keep]
     own = [found.platforms[row.platform] for row in rows]
-    captured = [
-        platform.graphs(found.shape, row.layout.tensor_parallel, found.settings, _queries(row))
-        for row, platform in zip(rows, own, strict=True)
-    ]
+    known: dict[tuple[int, int, int], GraphSizes] = {}
+    captured = []
+    for row, platform in zip(rows, own, strict=True):
+        key = row.platform, row.layout.tensor_parallel, _queries(row)
+        if key not in known:
+            known[key] = platform.graphs(found.shape, key[1], found.settings, key[2])
+        captured.append(known[key])
     order = sorted(range(len(keep)), key=lambda i: (own[i].engine, captured[i].sizes))
     return np.array([keep[i] for i in order], dtype=np.int64), [captured[i] for i in order]
 
@@ -355,7 +385,7 @@ def _performance_key(row: CandidateRow, platform: Platform, own: Rates, kv_cache
     disk = (platform.disk_cache_bytes, platform.disk_bytes_per_s)
     return (
         own, row.layout, row.precision, kv_cache_tokens, platform.engine, id(platform.constants), platform.device.id,
-        platform.device.partition, row.drafting, host, disk,
+        platform.device.partition, row.drafting, host, disk, platform.max_batched_tokens,
     )  # fmt: skip
 
 

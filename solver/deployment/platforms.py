@@ -3,7 +3,14 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from solver.engine.profiles import engine_profile, engines_for, keeps_in_host_memory, keeps_on_disk, planned_capture
+from solver.engine.profiles import (
+    engine_profile,
+    engines_for,
+    keeps_in_host_memory,
+    keeps_on_disk,
+    planned_batched_tokens,
+    planned_capture,
+)
 from solver.hardware import Device, Node, instance_of
 from solver.llm_shape import LlmShape
 from solver.step.constants import ConstantPrior, Constants, resolve_constants
@@ -32,12 +39,16 @@ class Platform:
     """Of a local disk, for each device, under that; 0: no such tier."""
     disk_bytes_per_s: float = 0.0
     """A device's share of the rate at which the node's disks are read."""
+    max_batched_tokens: int | None = None
+    """Of a step; None: as asked."""
 
     def settings(self, shape: LlmShape, asked: EngineSettings) -> EngineSettings:
-        """The engine here as plans start it: as asked, and told up to how many tokens it captures where it can be told."""
+        """The engine here as plans start it: as asked, with steps of its own size, and told up to how many tokens it captures where it
+        can be told."""
         release = asked.version if asked.name == self.engine else None
         told = asked.max_captured_tokens or self._planned_capture(shape)
-        return replace(asked, name=self.engine, version=release, max_captured_tokens=told)
+        most = self.max_batched_tokens or asked.max_batched_tokens
+        return replace(asked, name=self.engine, version=release, max_captured_tokens=told, max_batched_tokens=most)
 
     def _planned_capture(self, shape: LlmShape) -> int | None:
         """Of models that embed nothing is known."""
@@ -47,6 +58,16 @@ class Platform:
         """What the engine captures here of a model, as plans start it, with so many tokens of one sequence in a decode step."""
         settings, profile = self.settings(shape, asked), engine_profile(self.engine)
         return profile.graphs_of(shape.family, self.device.memory_bytes, tensor_parallel, settings, queries)
+
+    def with_smaller_steps(self, shape: LlmShape, asked: EngineSettings) -> "tuple[Platform, ...]":
+        """The same with each smaller step that plans try.
+
+        Not of models that embed, whose prompts are taken in whole, nor with images, which must fit a step.
+        """
+        if shape.embeds or shape.images is not None:
+            return ()
+        smaller = planned_batched_tokens(self.engine, self.device.vendor, asked.max_batched_tokens, asked.max_sequences)
+        return tuple(replace(self, max_batched_tokens=tokens) for tokens in smaller)
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,6 +220,39 @@ def planned_capture(engine: str, vendor: str, has_experts: bool) -> int | None:
     return known.with_experts if has_experts else known.without
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedSteps:
+    """Most tokens of a step that plans choose among, beside what is asked, on devices of which vendors, and where that is documented."""
+
+    batched_tokens: tuple[int, ...]
+    vendors: tuple[str, ...]
+    source: str
+
+
+PLANNED_STEPS: dict[str, PlannedSteps] = {
+    "vllm": PlannedSteps(
+        (2048, 512),
+        ("NVIDIA", "AMD"),
+        "--max-num-batched-tokens: https://docs.vllm.ai/en/stable/configuration/optimization/ (chunked prefill: smaller values for the "
+        "time between tokens, larger ones for first tokens), read 2026-11-28; 512 and 2,048 measured here with a dense model, 1,024 "
+        "with a mixture, on H200 SXM under 0.24.0 (docs/decisions/0098); AMD: recalled",
+    ),
+}
+"""A prompt in pieces holds up less of the replies that run beside it, and passes the weights more often."""
+
+
+def planned_batched_tokens(engine: str, vendor: str, asked: int, sequences: int) -> tuple[int, ...]:
+    """Most tokens of a step that plans try where so many are asked, each no fewer than sequences, which vLLM requires.
+
+    >>> planned_batched_tokens("vllm", "NVIDIA", 8192, 512), planned_batched_tokens("vllm", "NVIDIA", 2048, 1024)
+    ((2048, 512), ())
+    """
+    known = PLANNED_STEPS.get(engine)
+    if known is None or vendor not in known.vendors:
+        return ()
+    return tuple(tokens for tokens in known.batched_tokens if sequences <= tokens < asked)
+
+
 PREFIX_CACHES: dict[str, str] = {
     "vllm": "https://docs.vllm.ai/en/latest/design/prefix_caching/ (whole blocks by hash, the least recently used free one forgotten "
     "first, a request's last ones before its first), read 2026-11-24; that it is on unless switched off: recalled",

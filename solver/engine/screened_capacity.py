@@ -135,8 +135,8 @@ def queue_wait_s(points: OperatingPoints, prompt: Lengths, percentile: Percentil
     E[W] = ρ·S(1+cv²)/(2(1−ρ));  W_p = S(1+cv²)/(2(1−ρ)) · ln(ρ/(1−p)) where that is positive
     """
     lanes = points.in_flight / IN_FLIGHT_GRID[None, :]
-    load = np.minimum(points.requests_per_s / np.maximum(lanes, 1.0) * points.prefill_s, 0.999)
-    scale = points.prefill_s * (1.0 + squared_variation(prompt)) / (2.0 * (1.0 - load))
+    load = np.minimum(points.requests_per_s / np.maximum(lanes, 1.0) * points.passed_s, 0.999)
+    scale = points.passed_s * (1.0 + squared_variation(prompt)) / (2.0 * (1.0 - load))
     if percentile == "mean":
         return load * scale
     tail = 1.0 - float(percentile[1:]) / 100.0

@@ -182,6 +182,8 @@ class OperatingPoints:
     time_to_first_token_s: Matrix
     prefill_s: Matrix
     """Time one prompt of mean length adds to the device."""
+    passed_s: Matrix
+    """Time from one prompt to the next where prompts wait for each other: the whole of a step full of them, over how many it holds."""
     interruption_s: Matrix
     """Time one prompt adds to the replies it meets: in a pipeline, those of other batches too."""
     feasible: NDArray[np.bool_]
@@ -211,7 +213,7 @@ def operating_points(
     *,
     in_flight: Vector,
     kv_cache_tokens: Matrix,
-    max_batched_tokens: float,
+    max_batched_tokens: Matrix,
     max_sequences: float,
 ) -> OperatingPoints:
     """Steady state of every candidate at every number of requests in flight.
@@ -222,12 +224,13 @@ def operating_points(
         w_p = (step(c_d + m·q) − t_d)·n_ch/m                    time one prompt adds; in a pipeline also to other batches
         τ   = t_d + w_p·(c_d−1)/(Q−1)
         TTFT = D + (½ + lag)·τ + step(mixed)·n_ch;   c_d = c·(Q−1)τ/((Q−1)τ + TTFT)
-        X   = c/max(TTFT + (Q−1)τ, c·f)                       f: the front end takes in one request after another
+        p   = step(c_d + r·S)/r;  r = min((U−c_d)/S, c)        one prompt where they queue: steps are full of them
+        X   = c/max(TTFT + (Q−1)τ, c·f, c·p)                  f: the front end takes in one request after another
 
     Where k tokens are drafted and E are kept of a step, a reply takes (Q−1)/E steps instead of Q−1, of c_d·(k+1) tokens and the
     drafts' own time each, and a token 1/E of a step.
 
-    in_flight: (K,) per lane. kv_cache_tokens: (N, 1) over the whole replica; its lanes share it.
+    in_flight: (K,) per lane. kv_cache_tokens: (N, 1) over the whole replica; its lanes share it. max_batched_tokens: (N, 1).
     """
     prompt = max(1.0, traffic.prompt.mean * (1.0 - traffic.shared_prefix_fraction))
     cached = traffic.prompt.mean - prompt
@@ -239,7 +242,7 @@ def operating_points(
     mean_context = traffic.prompt.mean + output / 2.0
     pairs = _pairs_s(grid, prompt, cached)
     decoding = c
-    step_s = first_s = prefill = met = np.zeros_like(c)
+    step_s = first_s = prefill = met = passed = np.zeros_like(c)
     longer, prefilling = np.ones_like(c), np.zeros_like(c)
     for _ in range(FIXED_POINT_ROUNDS):
         worked_on = decoding * width
@@ -256,6 +259,9 @@ def operating_points(
         chunks = prompt / chunk
         mixed = interpolate(grid.mixed_s, worked_on + together * chunk) + decode - body
         mixed = mixed + pairs * together / chunks
+        share = np.minimum(room / prompt, np.maximum(c, 1.0))
+        full = interpolate(grid.mixed_s, worked_on + share * prompt) + decode - body + pairs * share
+        passed = full / share
         prefill = np.maximum(mixed - decode, 0.0) * chunks / together
         # Batches in one pipeline wait for each other's prompts, unless they prefill as well (solver.engine.simulate).
         stalled = 1.0 + (grid.stages - 1.0) * (1.0 - prefilling)
@@ -276,7 +282,7 @@ def operating_points(
         decoding = np.maximum(1.0, c * steps * step_s / (steps * step_s + first_s)) if output > 1 else 0.0 * c + 1.0
     held = mean_context + 8.0
     taking_in = front.request_ingest_s + front.prompt_token_s * traffic.prompt.mean
-    busy = np.maximum(steps * step_s + first_s, np.maximum(c * taking_in, 1e-12))
+    busy = np.maximum(steps * step_s + first_s, np.maximum(c * np.maximum(taking_in, passed), 1e-12))
     rate = c / busy
     memory = (interpolate(grid.token_bytes, decoding * width) + sum(
         size * decoding * min(mean_context, limit) for limit, _, size in grid.context
@@ -288,6 +294,7 @@ def operating_points(
         time_per_output_token_s=step_s / kept,
         time_to_first_token_s=first_s,
         prefill_s=prefill,
+        passed_s=passed,
         interruption_s=met,
         feasible=(in_flight[None, :] <= max_sequences) & (np.maximum(c * grid.lanes, 1.0) * held <= kv_cache_tokens),
         memory_utilisation=memory,

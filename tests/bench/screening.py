@@ -16,6 +16,7 @@ from rich.table import Table
 
 from service.recommendations.spaces import SpaceCache
 from solver.capacity.sustained_rate import is_settled
+from solver.errors import UnsupportedError
 from solver.recommend.recommend import screened
 from tests.bench.planner import planning_of, seeded_database
 from tests.bench.random_requests import random_request
@@ -58,7 +59,10 @@ def main() -> int:
             body = random_request(rng, mixture=number % 2 == 0)
             if arguments.drafting:
                 body["workloads"][0]["drafting"] = random_drafting(rng)
-            planning = planning_of(url, body, spaces)
+            try:
+                planning = planning_of(url, body, spaces)
+            except UnsupportedError:  # longer than the model takes
+                continue
             workload = screened(planning, planning.workloads[0], spaces).only
             rows = [
                 number
@@ -73,11 +77,13 @@ def main() -> int:
                 kind = ("mixture" if number % 2 == 0 else "dense") + (
                     ", pipeline" if layout.pipeline_parallel > 1 else ""
                 )
+                tokens = int(workload.space.batched_tokens[row])
+                kind += "" if tokens == workload.space.settings.max_batched_tokens else f", steps of {tokens}"
                 found.append(
                     Compared(
                         kind,
                         f"{body['workloads'][0]['llm']} on {device} TP{layout.tensor_parallel} PP{layout.pipeline_parallel}"
-                        f" EP{layout.expert_parallel} DP{layout.data_parallel} {precision.weights}/{precision.kv_cache}",
+                        f" EP{layout.expert_parallel} DP{layout.data_parallel} {precision.weights}/{precision.kv_cache} {tokens}",
                         free.bracket(is_settled).holds,
                         float(workload.requests_per_s[row]),
                         candidate.most,
