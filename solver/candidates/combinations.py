@@ -24,6 +24,7 @@ from solver.memory.fits import EngineMemory, engine_memory
 from solver.memory.weights import stored_bytes
 from solver.precision import Precision
 from solver.step.rates import Rates, rates
+from solver.step.tables import GraphSizes
 from solver.workload import EngineSettings, SpeculativeDecoding
 
 
@@ -65,8 +66,8 @@ class Combinations:
     memories: list[EngineMemory] = field(default_factory=list)
     memory_of: dict[int, int] = field(default_factory=dict)
     dropped: Counter[Dropped] = field(default_factory=Counter)
-    _engine_memory: dict[tuple[str, str, int], int] = field(default_factory=dict)
-    """By device, engine and how many sizes it captures, a position in ``memories``."""
+    _engine_memory: dict[tuple[str, str, GraphSizes], int] = field(default_factory=dict)
+    """By device, engine and what it captures, a position in ``memories``."""
     _rates: dict[tuple[object, ...], Rates] = field(default_factory=dict)
     """By all that rates depend on."""
 
@@ -147,10 +148,10 @@ class Combinations:
 
     def _memory_of(self, platform: Platform) -> int:
         """Position of the engine's own memory there. Raises FigureMissingError."""
-        captured = len(platform.graphs(self.shape, 1, self.settings, 1).sizes)
+        captured = platform.graphs(self.shape, 1, self.settings, 1)
         key = (platform.device.id, platform.engine, captured)
         if key not in self._engine_memory:
-            found = engine_memory(platform.constants.subject, platform.constants.values_si(), captured)
+            found = engine_memory(platform.constants.subject, platform.constants.values_si(), captured.sizes)
             self.memories.append(found)
             self._engine_memory[key] = len(self.memories) - 1
         return self._engine_memory[key]

@@ -61,7 +61,7 @@ def memory_of_engine(
     Raises FigureMissingError and UnsupportedError.
     """
     graphs = engine_profile(engine.name).graphs_of(shape.family, device.memory_bytes, layout.tensor_parallel, engine)
-    return engine_memory(constants.subject, constants.values_si(), len(graphs.sizes))
+    return engine_memory(constants.subject, constants.values_si(), graphs.sizes)
 
 
 def deploy(

@@ -45,7 +45,7 @@ def deploy_speculative(
     if draft is None:
         return replace(deployed, configuration=replace(plain, speculation=Speculation(decoding))), None
     check_draft_model(plain, draft)
-    block_tokens = engine_memory(plain.constants.subject, plain.constants.values_si(), 0).block_tokens
+    block_tokens = engine_memory(plain.constants.subject, plain.constants.values_si(), ()).block_tokens
     precision = replace(plain.precision, weights=draft.weights)
     cache = request_cache(draft.shape, precision.kv_cache, plain.layout.tensor_parallel, block_tokens=block_tokens)
     weights = stage_weight_bytes(

@@ -8,7 +8,7 @@ tokens decides for all.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 
 from solver.audio import AudioEncoder
@@ -54,6 +54,7 @@ class EngineMemory:
     collective_bytes: buffers of collective communication, where a replica has more than one device.
     graph_bytes_per_layer, graph_bytes_per_expert_layer: captured graphs of all sizes, per layer with a dense or sparse block.
     graph_bytes_per_recurrent_layer: what a layer that carries a state takes beside that.
+    joined_graph_bytes_per_expert_layer: what a layer with a sparse block takes more where a replica has more than one device.
     hidden_copies: hidden-wide vectors alive per token while a block runs (input, residual, output).
     logits_copies: fp32 vocabulary-wide rows alive per sequence while sampling (logits, probabilities, noise).
     block_tokens: tokens a block of key-value cache holds.
@@ -66,6 +67,7 @@ class EngineMemory:
     graph_bytes_per_layer: float
     graph_bytes_per_expert_layer: float
     graph_bytes_per_recurrent_layer: float
+    joined_graph_bytes_per_expert_layer: float
     hidden_copies: float
     logits_copies: float
     block_tokens: int
@@ -73,19 +75,25 @@ class EngineMemory:
 
 
 GRAPH_SIZE_BYTES = "graph_bytes_per_size_and_expert_layer"
+JOINED_GRAPH_SIZE_BYTES = "joined_graph_bytes_per_size_and_expert_layer"
+LARGE_STEP_TOKENS = 512
+"""Up to which graphs of several devices take no more than those of one, by the caches of servers measured here."""
 
 
-def engine_memory(subject: str, constants: Mapping[str, float], captured_sizes: int) -> EngineMemory:
-    """The constants named like the fields of EngineMemory, for an engine that captures so many sizes of a step; ``subject`` says
+def engine_memory(subject: str, constants: Mapping[str, float], captured_sizes: Collection[int]) -> EngineMemory:
+    """The constants named like the fields of EngineMemory, for an engine that captures steps of these sizes, in tokens; ``subject`` says
     whose they are, for the error.
 
     Raises FigureMissingError naming the first that is absent.
     """
-    for name in (*(field.name for field in fields(EngineMemory)), GRAPH_SIZE_BYTES):
+    named = [f.name for f in fields(EngineMemory) if f.name != "joined_graph_bytes_per_expert_layer"]
+    for name in (*named, GRAPH_SIZE_BYTES, JOINED_GRAPH_SIZE_BYTES):
         if name not in constants:
             raise FigureMissingError(subject, name)
-    values = {f.name: constants[f.name] for f in fields(EngineMemory)}
-    values["graph_bytes_per_expert_layer"] += captured_sizes * constants[GRAPH_SIZE_BYTES]
+    values = {name: constants[name] for name in named}
+    values["graph_bytes_per_expert_layer"] += len(captured_sizes) * constants[GRAPH_SIZE_BYTES]
+    large = sum(size > LARGE_STEP_TOKENS for size in captured_sizes)
+    values["joined_graph_bytes_per_expert_layer"] = large * constants[JOINED_GRAPH_SIZE_BYTES]
     block, pooled = int(values.pop("block_tokens")), bool(values.pop("pooled_cache"))
     return EngineMemory(**values, block_tokens=block, pooled_cache=pooled)
 
@@ -213,6 +221,7 @@ def reserve_bytes(shape: LlmShape, layout: Layout, memory: EngineMemory, layers_
     graphs += (shape.layers - sparse) * memory.graph_bytes_per_layer
     graphs += shape.layers_of("linear") * memory.graph_bytes_per_recurrent_layer
     devices = layout.devices_per_replica if layout.expert_parallel == 1 else layout.devices
+    graphs += sparse * memory.joined_graph_bytes_per_expert_layer if devices > 1 else 0.0
     return memory.runtime_bytes + (memory.collective_bytes if devices > 1 else 0.0) + graphs * layers_fraction
 
 

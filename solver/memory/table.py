@@ -115,12 +115,13 @@ class MemoryTable:
         collective = np.array([m.collective_bytes for m in memories])[:, None, None] * self.collective[:, None]
         dense = np.array([m.graph_bytes_per_layer for m in memories])[:, None, None] * self.dense_layers
         sparse = np.array([m.graph_bytes_per_expert_layer for m in memories])[:, None, None] * self.expert_layers
+        joined = np.array([m.joined_graph_bytes_per_expert_layer for m in memories])[:, None, None] * self.expert_layers
         recurrent = (
             np.array([m.graph_bytes_per_recurrent_layer for m in memories])[:, None, None] * self.recurrent_layers
         )
         hidden = np.array([m.hidden_copies for m in memories]) * self.hidden_bytes
         logits = np.array([UNQUANTISED_BYTES + 4.0 * m.logits_copies for m in memories])
-        return runtime + collective + dense + sparse + recurrent, hidden, logits
+        return runtime + collective + dense + sparse + joined * self.collective[:, None] + recurrent, hidden, logits
 
 
 def memory_table(

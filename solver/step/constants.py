@@ -150,6 +150,9 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "graph_bytes_per_size_and_expert_layer": ConstantLaw(
         "byte", 1.0, 0.0, 2.0**24, "captured graphs, per sparse layer and captured size"
     ),
+    "joined_graph_bytes_per_size_and_expert_layer": ConstantLaw(
+        "byte", 1.0, 0.0, 2.0**24, "the same beyond that, of each size above 512 tokens, where a replica has several devices"
+    ),
     "graph_bytes_per_recurrent_layer": ConstantLaw(
         "byte", 1.0, 0.0, 2.0**30, "what a recurrent layer takes beyond that of its block: graphs and working memory"
     ),

@@ -44,14 +44,22 @@ def captured(tokens: int | None) -> Iterator[None]:
         yield
 
 
-def request(llm: str, prompt: int, output: int, devices: list[str] | None, seed: int) -> dict[str, Any]:
+def request(
+    llm: str,
+    prompt: int,
+    output: int,
+    devices: list[str] | None,
+    seed: int,
+    targets: dict[str, Any] = TARGETS,
+    rates: dict[str, float] = RATES,
+) -> dict[str, Any]:
     """seed: plans are kept by their request, so that the second one must differ in what changes nothing."""
     traffic = {
-        "requests_per_s": RATES.get(llm, RATE),
+        "requests_per_s": rates.get(llm, RATE),
         "prompt_tokens": {"distribution": "lognormal", "mean": prompt, "p95": 3 * prompt},
         "output_tokens": {"distribution": "lognormal", "mean": output, "p95": 3 * output},
     }
-    body = {"workloads": [{"name": f"w{seed}", "llm": llm, "traffic": traffic, "targets": TARGETS}], "time_limit_s": 60}
+    body = {"workloads": [{"name": f"w{seed}", "llm": llm, "traffic": traffic, "targets": targets}], "time_limit_s": 60}
     return body | {"alternatives": 0, "limits": {"devices": devices} if devices else {}}
 
 
@@ -59,12 +67,24 @@ def shown(answer: dict[str, Any]) -> str:
     return ", ".join(f"{one['nodes']} × {one['node']} {one['engine']}" for one in answer.get("plan", []))
 
 
-def main() -> None:
+@contextmanager
+def served() -> Iterator[TestClient]:
+    """A service of its own."""
     with tempfile.TemporaryDirectory() as folder:
         url = seeded_database(Path(folder) / "plans.sqlite")
         app = create_app(Settings(database_url=url), system_clock)
         with TestClient(app, base_url="http://localhost", client=("127.0.0.1", 1)) as client:
-            show(client)
+            yield client
+
+
+def usd_per_hour(answer: dict[str, Any]) -> float:
+    """NaN where there is no plan."""
+    return float(answer["totals"]["usd_per_hour"]) if answer.get("plan") else float("nan")
+
+
+def main() -> None:
+    with served() as client:
+        show(client)
 
 
 def show(client: TestClient) -> None:
@@ -81,7 +101,7 @@ def show(client: TestClient) -> None:
                         answers.append(
                             client.post("/v1/recommendations", json=body, headers={"Prefer": "wait=300"}).json()
                         )
-                usd = [float(one["totals"]["usd_per_hour"]) if one.get("plan") else float("nan") for one in answers]
+                usd = [usd_per_hour(one) for one in answers]
                 shares.append(usd[1] / usd[0])
                 table.add_row(
                     llm, f"{prompt}, {output}", ", ".join(devices or ["any"]), f"{usd[0]:.2f}", f"{usd[1]:.2f}",

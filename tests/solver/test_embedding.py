@@ -9,6 +9,7 @@ import pytest
 
 from catalog.huggingface import ConfigError, llm_row_from_config
 from service.recommendations.from_rows import llm_from_row
+from solver.engine.profiles import VLLM_GRAPHS
 from solver.errors import DoesNotFitError
 from solver.layout import Layout
 from solver.lengths import fixed_lengths
@@ -101,14 +102,14 @@ class TestModernBert:
 class TestMemory:
     def test_an_encoder_holds_no_cache_and_seats_as_many_as_the_engine_takes(self) -> None:
         for found, none in ((encoder(**LARGE), True), (shape("qwen3-embedding-0.6b"), False)):
-            memory = engine_memory("h100", constants("h100-sxm").values_si(), 51)
+            memory = engine_memory("h100", constants("h100-sxm").values_si(), VLLM_GRAPHS.sizes)
             plan = memory_plan(found, 80e9, Precision(), Layout(), EngineSettings(max_context_tokens=512), memory)
             assert plan.cache.is_none == none
             assert (plan.kv_cache_bytes == 0.0) == none
             assert max_concurrent_requests(plan, 400) > 512
 
     def test_one_that_does_not_fit_is_refused_all_the_same(self) -> None:
-        memory = engine_memory("h100", constants("h100-sxm").values_si(), 51)
+        memory = engine_memory("h100", constants("h100-sxm").values_si(), VLLM_GRAPHS.sizes)
         with pytest.raises(DoesNotFitError):
             memory_plan(encoder(**LARGE), 1e9, Precision(), Layout(), EngineSettings(max_context_tokens=512), memory)
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from solver.engine.profiles import VLLM_GRAPHS
 from solver.errors import InvalidInputError
 from solver.layout import Layout
 from solver.lengths import fixed_lengths
@@ -207,7 +208,7 @@ class TestTime:
 
 class TestMemory:
     def test_the_table_of_many_deployments_says_the_same(self) -> None:
-        memory, layout = engine_memory("h100", constants("h100-sxm").values_si(), 51), Layout(2)
+        memory, layout = engine_memory("h100", constants("h100-sxm").values_si(), VLLM_GRAPHS.sizes), Layout(2)
         chosen = EngineSettings(max_context_tokens=8192)
         for served in (seeing("qwen3-vl-8b"), shape("qwen3-vl-8b")):
             one = memory_plan(served, 80e9, Precision(), layout, chosen, memory)

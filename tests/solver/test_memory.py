@@ -32,6 +32,7 @@ BARE = EngineMemory(
     graph_bytes_per_layer=0.0,
     graph_bytes_per_expert_layer=0.0,
     graph_bytes_per_recurrent_layer=0.0,
+    joined_graph_bytes_per_expert_layer=0.0,
     hidden_copies=0.0,
     logits_copies=0.0,
     block_tokens=16,

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from catalog.rows import ConstantRow
+from solver.engine.profiles import VLLM_GRAPHS
 from solver.errors import FigureMissingError
 from solver.layout import Layout
 from solver.memory.fits import EngineMemory, MemoryPlan, engine_memory, memory_plan
@@ -58,7 +59,7 @@ def constants() -> dict[str, float]:
 
 
 def engine() -> EngineMemory:
-    return engine_memory("vllm on hopper", constants(), 51)
+    return engine_memory("vllm on hopper", constants(), VLLM_GRAPHS.sizes)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ class TestEngineFigures:
 def test_a_missing_constant_is_named() -> None:
     short = {k: v for k, v in constants().items() if k != "runtime_bytes"}
     with pytest.raises(FigureMissingError, match="runtime_bytes"):
-        engine_memory("vllm on hopper", short, 51)
+        engine_memory("vllm on hopper", short, VLLM_GRAPHS.sizes)
 
 
 def test_every_constant_lies_in_its_range() -> None:

@@ -16,8 +16,8 @@ from tests.llm_shapes import llm_rows, shape
 from tests.seeds import cases
 
 ENGINES = [
-    EngineMemory(6e8, 3e8, 4e8, 1e6, 2.7e7, 2.5e7, 3.0, 3.0, 16, True),
-    EngineMemory(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 16, True),
+    EngineMemory(6e8, 3e8, 4e8, 1e6, 2.7e7, 2.5e7, 1.2e7, 3.0, 3.0, 16, True),
+    EngineMemory(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 16, True),
 ]
 LAYOUTS = [
     Layout(tensor, pipeline, 1, expert)

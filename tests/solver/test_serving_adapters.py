@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from solver.adapted_products import adapter_values, check_adapters
 from solver.adapters import ALL_MODULES, Adapters, Module, grouped, grouped_ranks, zipf_popularity
+from solver.engine.profiles import VLLM_GRAPHS
 from solver.errors import InvalidInputError, UnsupportedError
 from solver.layout import Layout
 from solver.memory.fits import engine_memory, memory_plan
@@ -235,7 +236,7 @@ class TestSizes:
     def test_the_table_of_many_deployments_says_the_same(self, stages: int) -> None:
         found = replace(shape("llama-3.1-8b"), adapters=alike(32))
         plain = shape("llama-3.1-8b")
-        memory = engine_memory("h100", constants("h100-sxm").values_si(), 51)
+        memory = engine_memory("h100", constants("h100-sxm").values_si(), VLLM_GRAPHS.sizes)
         settings_, layout = EngineSettings(max_context_tokens=8192), Layout(2, stages)
         for served in (found, plain):
             one = memory_plan(served, 80e9, Precision(), layout, settings_, memory)
