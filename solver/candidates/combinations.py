@@ -54,7 +54,8 @@ class CandidateRow:
 class Combinations:
     """Combinations of one model, and why others were dropped.
 
-    rows, rates: one of each a combination. memories: engines' own, each once. memory_of: by platform, its position there.
+    rows, rates: one of each a combination. memories: engines' own, each once. memory_of: by platform, its position there. as_asked: of
+    platforms with smaller steps, the one whose steps are as asked.
     """
 
     shape: LlmShape
@@ -65,6 +66,7 @@ class Combinations:
     rates: list[Rates] = field(default_factory=list)
     memories: list[EngineMemory] = field(default_factory=list)
     memory_of: dict[int, int] = field(default_factory=dict)
+    as_asked: dict[int, int] = field(default_factory=dict)
     dropped: Counter[Dropped] = field(default_factory=Counter)
     _engine_memory: dict[tuple[str, str, GraphSizes], int] = field(default_factory=dict)
     """By device, engine and what it captures, a position in ``memories``."""
@@ -165,6 +167,7 @@ class Combinations:
         for index, members in plain.items():
             for platform in self.platforms[index].with_smaller_steps(self.shape, self.settings):
                 self.memory_of[len(self.platforms)] = self._memory_of(platform)
+                self.as_asked[len(self.platforms)] = index
                 self.rows += [replace(self.rows[i], platform=len(self.platforms)) for i in members]
                 self.rates += [self.rates[i] for i in members]
                 self.platforms += (platform,)

@@ -99,17 +99,30 @@ def _tally_misses(one: ScreenedClass, found: "_Tally") -> None:
     """Add the candidates that do not serve a class."""
     space, name = one.space, one.workload.only.name or ""
     nearby = len(space.rows) // copies_of(one.workload)
-    for row in np.flatnonzero(~one.serves[:nearby]).tolist():
+    for rows in _failing(one, nearby):
+        row = rows[0]
         device, profile = _device_of(space, space.rows[row].platform)
+        misses = [miss for miss in (target_miss(one, each) for each in rows) if miss is not None]
         if not one.allowed[row] and not space.power_limit_w[row] > 0.0:
             found.add(_Failed(name, device, profile, "figure_missing"), 1, "power_limit_w")
-        elif (miss := target_miss(one, row)) is None:
+        elif not misses:
             found.add(_Failed(name, device, profile, NO_CACHE), 1, "the cache holds no request of this length")
         else:
+            miss = min(misses, key=lambda each: each.ratio)
             key = _Failed(name, device, profile, ABOVE_TARGET, miss.target.metric)
             found.add(key, 1)
             if key not in found.nearest or miss.best_s < found.nearest[key].best_s:
                 found.nearest[key] = miss
+
+
+def _failing(one: ScreenedClass, nearby: int) -> list[list[int]]:
+    """Rows that serve a class with steps of no size, those that are the same but for their steps together."""
+    numbers = one.space.but_for_steps[:nearby]
+    able = np.isin(numbers, numbers[one.serves[:nearby]])
+    together: dict[int, list[int]] = {}
+    for row in np.flatnonzero(~able).tolist():
+        together.setdefault(int(numbers[row]), []).append(row)
+    return list(together.values())
 
 
 def _devices_able(space: SearchSpace, serves: NDArray[np.bool_]) -> set[tuple[str, str]]:

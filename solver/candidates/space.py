@@ -43,6 +43,8 @@ class SearchSpace:
     nodes_per_replica: NDArray[np.int64]
     batched_tokens: NDArray[np.int64]
     """Most tokens of a step."""
+    but_for_steps: NDArray[np.int64]
+    """Number of each row: rows of one number are the same but for their steps."""
     memory: MemoryPlans
     memory_table: MemoryTable
     memory_entries: NDArray[np.int64]
@@ -110,7 +112,7 @@ class SearchSpace:
             columns: dict[str, Any] = {
                 name: np.tile(getattr(self, name), times)
                 for name in (
-                    "platform_index", "devices_per_replica", "data_parallel", "nodes_per_replica", "batched_tokens",
+                    "platform_index", "devices_per_replica", "data_parallel", "nodes_per_replica", "batched_tokens", "but_for_steps",
                     "memory_entries", "weight_formats", "kv_formats", "narrow", "power_limit_w", "memory_bandwidth", "matrix_rate", "twin",
                 )
             }  # fmt: skip
@@ -126,6 +128,19 @@ class SearchSpace:
         found = self.memo.get("distinct")
         if found is None:
             found = self.memo["distinct"] = np.unique(self.twin, return_inverse=True)
+        assert isinstance(found, tuple)
+        return found
+
+    @property
+    def next_smaller_steps(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(rows with the largest steps of those that are the same but for them, of each the one with the next smaller)."""
+        found = self.memo.get("next_smaller_steps")
+        if found is None:
+            order = np.lexsort((-self.batched_tokens, self.but_for_steps))
+            numbers = self.but_for_steps[order]
+            first = np.concatenate([[True], numbers[1:] != numbers[:-1]])
+            has_next = np.flatnonzero(first[:-1] & ~first[1:])
+            found = self.memo["next_smaller_steps"] = order[has_next], order[has_next + 1]
         assert isinstance(found, tuple)
         return found
 
@@ -272,6 +287,12 @@ def _tabulate(found: Combinations, settings: EngineSettings) -> SearchSpace:
         data_parallel=np.array([row.layout.data_parallel for row in chosen], dtype=np.int64),
         nodes_per_replica=np.array([row.nodes_per_replica for row in chosen], dtype=np.int64),
         batched_tokens=np.array([platform.settings(shape, settings).max_batched_tokens for platform in own]),
+        but_for_steps=_twins(
+            [
+                (found.as_asked.get(row.platform, row.platform), row.layout, row.precision, row.drafting)
+                for row in chosen
+            ]
+        ),
         memory=_taken(plans, kept),
         memory_table=table,
         memory_entries=entries[kept],
