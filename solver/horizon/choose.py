@@ -14,7 +14,7 @@ from solver.horizon.operation import Operation
 from solver.horizon.period import PeriodChoice, PeriodModel
 from solver.horizon.problem import Commitment, FloatArray, HorizonProblem, IntArray, Period
 from solver.horizon.repair import nodes_needed
-from solver.horizon.solve import HorizonOptions, solve_horizon
+from solver.horizon.solve import LEAST_S, HorizonOptions, solve_horizon
 from solver.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 
 SAMPLED = 8
@@ -23,7 +23,6 @@ FIRST_FRACTION, FIRST_GAP_FRACTION = 0.15, 0.02
 """Of the time, and the gap, for the commitments beside which configurations are compared."""
 PERIOD_GAP_FRACTION, PERIOD_S, PERIOD_BRANCHES = 0.002, 2.0, 50
 LEAST_GAIN = 1e-6
-LEAST_S = 0.05
 
 UNHAD_USD_PER_HOUR = 1e9
 """Of nodes that come from nowhere, in comparisons."""

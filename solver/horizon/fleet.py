@@ -12,7 +12,7 @@ from solver.candidates.screening import Screened, screen
 from solver.capacity.runs import InTime
 from solver.capacity.sustained_rate import Bracket, is_settled
 from solver.deployment.configuration import Configuration
-from solver.errors import SolverError
+from solver.errors import NoPlanInTimeError, SolverError
 from solver.horizon.assemble import FleetInput, build_problem, row_of
 from solver.horizon.choose import Kept
 from solver.horizon.demand import DemandFit, Profile, periods_of
@@ -36,9 +36,9 @@ MOST_SOLVES = 20
 """Times the whole is solved when simulation refuses something it chose; time mostly ends before."""
 BASELINE_TIME_FRACTION = 0.25
 SAMPLING_FRACTION = 0.4
-"""Of the time limit, after which no more sampled choices are simulated: the rest is the optimiser's."""
+"""Of the time that screening leaves, after which no more sampled choices are simulated: the rest is the optimiser's."""
 SEARCHING_FRACTION, SEARCHING_UNSURE_FRACTION = 0.9, 0.7
-"""Of the time limit, after which nothing is solved with rates that are only believed: the second where sampled choices were not all
+"""Of the same time, after which nothing is solved with rates that are only believed: the second where sampled choices were not all
 confirmed. In the rest, where simulation refused or did not reach what was chosen, the whole is solved with confirmed rates."""
 CHOOSING_FRACTION = 0.08
 """Of the time left, for choosing which configurations to plan with."""
@@ -94,14 +94,16 @@ class FleetPlan:
 def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progress | None = None) -> FleetPlan:
     """What to own, reserve and rent by the hour, month by month, within the time limit, screening and simulation included.
 
-    Raises InvalidInputError and SolverFailedError.
+    Raises InvalidInputError, NoPlanInTimeError where screening takes all the time, and SolverFailedError.
     """
-    started = clock()
+    last = clock() + asked.time_limit_s
     planning = asked.planning
-    screened = [
-        screen(workload, space, corrections=planning.corrections)
-        for workload, space in ((w, space_of(planning, w, memo)) for w in planning.workloads)
-    ]
+    screened: list[Screened] = []
+    for workload in planning.workloads:
+        screened.append(screen(workload, space_of(planning, workload, memo), corrections=planning.corrections))
+        if clock() > last:
+            raise NoPlanInTimeError(asked.time_limit_s)
+    began = clock()
     idle = Profile((0.0,) * 24, (0.0,) * 24)
     periods, sequences, fit = periods_of(
         [idle if d is None else d for d in asked.demands], asked.months, asked.periods_per_month
@@ -112,8 +114,7 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
         problem = build_problem(asked, screened, periods, brackets, limited=limited, confirmed=confirmed)
         return replace(problem, operation=asked.operation, sequences=sequences if asked.operation.rules else ())
 
-    last = started + asked.time_limit_s
-    sampling = started + SAMPLING_FRACTION * asked.time_limit_s
+    sampling = began + SAMPLING_FRACTION * (last - began)
     problem = built()
     for _ in range(MOST_ROUNDS):
         if not problem.deployments or clock() >= sampling:
@@ -123,7 +124,7 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
             break
         problem = built()
     share = SEARCHING_FRACTION if clock() < sampling else SEARCHING_UNSURE_FRACTION
-    end = started + share * asked.time_limit_s
+    end = began + share * (last - began)
     in_time = _before(clock, end)
 
     def tell(what: str) -> Callable[[float | None, float | None], None] | None:

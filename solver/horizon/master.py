@@ -19,8 +19,8 @@ from solver.horizon.period import PeriodChoice, PeriodModel
 from solver.horizon.problem import FloatArray, HorizonProblem, IntArray
 from solver.units import SECONDS_PER_HOUR
 
-SOLVE_ERROR = 4
-"""``linprog``'s status of numerical difficulties."""
+TIME_OVER, SOLVE_ERROR = 1, 4
+"""``linprog``'s status of a limit that was reached, and of numerical difficulties."""
 UNSERVED = 1e-7
 """Share of a group or a batch work below which leaving it is the solver's tolerance."""
 
@@ -206,8 +206,11 @@ class Master:
         wanted = np.array([work.requests for work in self.problem.batch])
         return float(least) + float(prices.batch @ wanted)
 
-    def relaxation(self, box: Box) -> tuple[float, FloatArray, HorizonDuals] | None:
-        """(USD, commitments, prices) of the plain linear relaxation of everything; None where it is infeasible."""
+    def relaxation(self, box: Box, seconds: float) -> tuple[float, FloatArray, HorizonDuals] | None:
+        """(USD, commitments, prices) of the plain linear relaxation of everything; None where it is infeasible.
+
+        Where so many seconds do not do: what is known at prices of nothing, and the fewest commitments.
+        """
         problem, model = self.problem, self.model
         columns = len(model.upper)
         if not columns:  # nothing to choose from
@@ -247,9 +250,17 @@ class Master:
                 np.concatenate([box.high, *[upper for _, upper in limits]]),
             ]
         )
-        solved = _linear(c=np.concatenate(costs), A_ub=vstack(rows).tocsr(), b_ub=np.concatenate(rhs), bounds=bounds)
+        solved = _linear(
+            c=np.concatenate(costs),
+            A_ub=vstack(rows).tocsr(),
+            b_ub=np.concatenate(rhs),
+            bounds=bounds,
+            options={"time_limit": seconds},
+        )
         if solved.status == 2:
             return None
+        if solved.status == TIME_OVER:
+            return self.floor(self._no_prices(), box), box.low.astype(np.float64), self._no_prices()
         if solved.status != 0:
             raise SolverFailedError(f"the linear relaxation was not solved: {solved.message}")
         duals = -np.asarray(solved.ineqlin.marginals)
@@ -352,5 +363,6 @@ def _linear(**programme: Any) -> OptimizeResult:
     """``linprog`` by HiGHS; where that ends with an error of its own, once more without presolve."""
     solved = linprog(**programme, method="highs")
     if solved.status == SOLVE_ERROR:
-        solved = linprog(**programme, method="highs", options={"presolve": False})
+        programme["options"] = {**programme.get("options", {}), "presolve": False}
+        solved = linprog(**programme, method="highs")
     return solved

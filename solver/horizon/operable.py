@@ -20,7 +20,7 @@ from solver.horizon.operation import RULES, Operation, Rule
 from solver.horizon.period import PeriodChoice, PeriodModel
 from solver.horizon.plan import HorizonPlan, HorizonResult, result_with_plan
 from solver.horizon.problem import HorizonProblem
-from solver.horizon.solve import Clock, HorizonOptions, solve_horizon
+from solver.horizon.solve import LEAST_S, Clock, HorizonOptions, solve_horizon
 from solver.horizon.verify_operation import verify_operation
 from solver.outcome import Outcome
 
@@ -32,7 +32,6 @@ RELAXED_FRACTION = 0.3
 RELAXED_GAP_SHARE = 0.25
 MONTHS_GAP_SHARE = 0.5
 """Of the asked gap, what the plan period by period, and a month's programme, may keep."""
-LEAST_S = 0.05
 
 
 def free_of_rules(problem: HorizonProblem) -> HorizonProblem:

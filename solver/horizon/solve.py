@@ -27,6 +27,8 @@ Clock = Callable[[], float]
 Progress = Callable[[float | None, float | None], None]
 """Called with the cost of the best plan and the bound, in USD over the horizon, whenever one of them improves."""
 
+LEAST_S = 0.05
+"""No programme is given less time."""
 PERIOD_GAP_SHARE = 0.25
 """Share of the asked gap that a single period may keep."""
 ALONE_GAP_SHARE = 0.9
@@ -152,7 +154,7 @@ class _HorizonSearch:
     def run(self) -> HorizonResult:
         root = Box(np.zeros(len(self.most), dtype=np.int64), self.most)
         self._open_pool(root)
-        relaxed = self.master.relaxation(root)
+        relaxed = self.master.relaxation(root, self._left_s())
         if relaxed is None:
             return self._without_plan(Outcome.INFEASIBLE, NOTHING_CARRIES)
         usd, commitments, prices = relaxed
@@ -190,7 +192,7 @@ class _HorizonSearch:
                 self.floors.append(max(bound, value))
             return []
         if prices is None:
-            relaxed = self.master.relaxation(box)
+            relaxed = self.master.relaxation(box, self._left_s())
             if relaxed is None:
                 return []
             bound, prices = max(bound, relaxed[0]), relaxed[2]
@@ -270,8 +272,7 @@ class _HorizonSearch:
     def _solve(self, g: int, price: FloatArray, cap: FloatArray, batch: FloatArray) -> PeriodAnswer:
         t = self.groups[g].first
         start = self.pool.best(t, price, cap, batch)
-        left = max(self.end - self.clock(), 0.05)
-        answer = self.model.solve(t, price, cap, batch, self.period_gap, left, start, self.most_branches)
+        answer = self.model.solve(t, price, cap, batch, self.period_gap, self._left_s(), start, self.most_branches)
         self.solved += 1
         if answer.choice is not None:
             self.pool.add(answer.choice)
@@ -318,7 +319,8 @@ class _HorizonSearch:
             price[one.node_type] = max(price[one.node_type], one.usd_per_node / (one.term_months * HOURS_PER_MONTH))
         cap = self.problem.committed(box.high).max(axis=0) if len(box.high) else np.zeros(self.model.types)
         none = np.zeros(len(self.problem.batch))
-        answer = self.model.solve(self.model.at_peak, price, cap, none, 0.02, max(0.2 * self.options.time_limit_s, 1.0))
+        seconds = min(max(0.2 * self.options.time_limit_s, 1.0), self._left_s())
+        answer = self.model.solve(self.model.at_peak, price, cap, none, 0.02, seconds)
         if answer.choice is not None:
             self.pool.add(answer.choice)
 
@@ -357,7 +359,7 @@ class _HorizonSearch:
             return math.inf
         if self._out_of_time():
             return None
-        bound, choices = solve_together(self.problem, self.model, nodes, max(self.end - self.clock(), 0.05))
+        bound, choices = solve_together(self.problem, self.model, nodes, self._left_s())
         self.solved += 1
         if choices is not None:
             self.incumbent.take(nodes, choices)
@@ -406,6 +408,10 @@ class _HorizonSearch:
 
     def _out_of_time(self) -> bool:
         return self.clock() >= self.end
+
+    def _left_s(self) -> float:
+        """Of the time limit, for one programme."""
+        return max(self.end - self.clock(), LEAST_S)
 
     def _done(self) -> bool:
         if self._out_of_time():

@@ -314,3 +314,20 @@ class TestTimeEnds:
         response = client.post("/v1/fleets", json=body, headers={"Prefer": "wait=300"})
         assert response.status_code in (201, 503), response.text
         assert now[0] <= limit_s + 1.0
+
+    def test_no_more_is_screened_once_time_is_over(self, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+        """By a clock that every workload's screening moves by two seconds; all of them were screened, and the whole solved."""
+        now, screen = [0.0], fleet.screen
+
+        def slow(*arguments: Any, **how: Any) -> Any:
+            now[0] += 2.0
+            return screen(*arguments, **how)
+
+        monkeypatch.setattr(service.clock, "time_limits_run_by", lambda: now[0])
+        monkeypatch.setattr(fleet, "screen", slow)
+        workloads = [self.BODY["workloads"][0] | {"name": f"chat {i}"} for i in range(4)]
+        body = changed(changed(self.BODY, "workloads", workloads), "time_limit_s", 3)
+        response = client.post("/v1/fleets", json=body, headers={"Prefer": "wait=300"})
+        assert response.status_code == 503, response.text
+        assert "time_limit_s" in response.json()["detail"]
+        assert now[0] == 4.0

@@ -5,9 +5,11 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from solver.horizon.period import PeriodChoice
+from solver.horizon.master import Box, Master, groups_of
+from solver.horizon.period import PeriodChoice, PeriodModel
 from solver.horizon.plan import HorizonPlan
 from solver.horizon.problem import HorizonProblem
 from solver.horizon.solve import HorizonOptions, solve_horizon
@@ -163,6 +165,24 @@ def test_ends_in_time_with_a_plan_and_a_bound() -> None:
     assert result.usd is not None
     assert result.bound_usd is not None
     assert result.bound_usd <= exact.usd * (1.0 + 1e-9) <= result.usd * (1.0 + 2e-9)
+
+
+def test_a_relaxation_that_the_time_ends_in_bounds_every_plan() -> None:
+    """It ran as long as it took, 35 s beyond the limit of a fleet of six models over the whole catalog."""
+    bounded = 0
+    for problem in map(tiny, range(20)):
+        model = PeriodModel(problem)
+        master = Master(problem, groups_of(problem), model)
+        most = master.most_commitments()
+        everything = Box(np.zeros(len(most), dtype=np.int64), most)
+        whole, ended = master.relaxation(everything, 60.0), master.relaxation(everything, 0.0)
+        if whole is None or not whole[0]:
+            continue
+        assert ended is not None
+        assert ended[0] < whole[0], "it was not solved"
+        assert not ended[1].any()
+        bounded += 1
+    assert bounded > 10
 
 
 def test_progress_tells_of_better_plans_and_bounds() -> None:
