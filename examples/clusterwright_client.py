@@ -5463,9 +5463,9 @@ class RecommendationOut(TypedDict):
     lower_precision: NotRequired[LowerPrecisionOut | None]
     """Null where every workload names its formats, where time was up, and in answers stored before it was stated.
     """
-    unsettled: NotRequired[list[Literal["alternatives", "binding", "sourcing", "lower_precision", "confidence", "relaxations"]]]
-    """Which explanations time ran out for, so that they are missing or not whole: a larger ``time_limit_s`` settles
-    them. Empty in answers stored before it was stated.
+    unsettled: NotRequired[list[Literal["predictions", "alternatives", "binding", "sourcing", "lower_precision", "confidence", "relaxations"]]]
+    """Which explanations, or predictions of lines, time ran out for, so that they are missing or not whole: a larger
+    ``time_limit_s`` settles them. Empty in answers stored before it was stated.
     """
     left_out: NotRequired[list[LeftOutOut]]
     """What was asked for and the catalog does not know: it is in no plan and no proof. What the catalog does not know

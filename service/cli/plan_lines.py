@@ -33,9 +33,7 @@ def plan_table(plan: list[dict[str, Any]], workloads: Sequence[Answer]) -> Table
             f"{100 * line['utilisation_fraction']:.0f} % of capacity used\n{escape(line['engine'])}"
             f"{drafting_text(line)}{host_cache_text(line)}"
             + "".join(f"\n{class_text(one)}" for one in line.get("classes", ())),
-            _by_class(line["classes"], is_limited)
-            if line.get("classes")
-            else _predicted(line["predicted"], is_limited),
+            _by_class(line["classes"], is_limited) if line.get("classes") else _predicted(line, is_limited),
             f"{float(line['usd_per_hour']):,.2f}",
         )
     return table
@@ -157,10 +155,11 @@ def role_text(line: Answer) -> str:
     return "" if role == "aggregated" else f" {role}"
 
 
-def _predicted(predicted: Answer | None, is_limited: bool) -> str:
+def _predicted(line: Mapping[str, Any], is_limited: bool) -> str:
     """is_limited: whole requests have a target, so that a plan shows what it was held to."""
+    predicted = line["predicted"]
     if predicted is None:
-        return "stands by"
+        return "not predicted in time" if line["serves_requests_per_s"] else "stands by"
     hits = predicted.get("prefix_hit_fraction")
     shown = [("TTFT", "ttft_ms")]
     shown += [("first answer token", "ttfat_ms")] if predicted.get("ttfat_ms") else []

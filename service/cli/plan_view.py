@@ -238,6 +238,7 @@ def _show_choices(answer: Answer, console: Console) -> None:
 
 
 UNSETTLED = {
+    "predictions": "what some lines are predicted to do",
     "alternatives": "what doing without a device costs", "binding": "what each requirement costs",
     "sourcing": "what the buying policy costs", "lower_precision": "what 8-bit weights and cache would save",
     "confidence": "what the confidence asked for costs", "relaxations": "which change of the request would admit a plan",

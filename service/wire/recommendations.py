@@ -340,11 +340,11 @@ class ResultOut(Answer):
     """What to know before signing; empty in answers stored before it was stated."""
     lower_precision: LowerPrecisionOut | None = None
     """Null where every workload names its formats, where time was up, and in answers stored before it was stated."""
-    unsettled: list[Literal["alternatives", "binding", "sourcing", "lower_precision", "confidence", "relaxations"]] = (
-        Field(default_factory=list)
-    )
-    """Which explanations time ran out for, so that they are missing or not whole: a larger ``time_limit_s`` settles them. Empty in
-    answers stored before it was stated."""
+    unsettled: list[
+        Literal["predictions", "alternatives", "binding", "sourcing", "lower_precision", "confidence", "relaxations"]
+    ] = Field(default_factory=list)
+    """Which explanations, or predictions of lines, time ran out for, so that they are missing or not whole: a larger
+    ``time_limit_s`` settles them. Empty in answers stored before it was stated."""
     left_out: list[LeftOutOut] = Field(default_factory=list)
     """What the catalog does not know of the request's choices; empty in answers stored before it was stated."""
     contexts: list[ContextOut] = Field(default_factory=list)

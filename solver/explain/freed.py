@@ -54,8 +54,11 @@ def lower_precision(
     """What fewer bits would gain; None where there was no time to find out. screened: screens a workload with those formats too."""
     wider = with_lower_formats(planning)
     with suppress(NoPlanInTimeError):
-        resolver.require_time()  # a space that is new takes seconds
-        changed = assemble(wider, [screened(workload) for workload in wider.workloads])
+        every = []
+        for workload in wider.workloads:
+            resolver.require_time()  # a space that is new takes seconds
+            every.append(screened(workload))
+        changed = assemble(wider, every)
         if fewest_nodes(changed) > most_nodes(wider, changed):
             return Freed(None, None, ())  # nobody has so many machines, whatever the format
         return freed(wider, changed, result, resolver, other_candidates=True)

@@ -15,6 +15,8 @@ from solver.planning.types import PlanningInput
 
 ONE_QUESTION_FRACTION = 0.5
 """Share of the time limit that one question may take."""
+PREDICTING_FRACTION = 0.2
+"""Of the time limit: what predicting the lines of a plan may take beyond it."""
 ANY_PLAN_GAP_FRACTION = 0.99
 """Gap at which a question of feasibility is answered: any plan will do."""
 
@@ -33,10 +35,22 @@ class Resolver:
         """Questions that there was no time for."""
 
     @property
+    def _spent_s(self) -> float:
+        """Whatever it was spent on: what stands between two searches takes time as well."""
+        return self._before_s + max(self._planning.clock() - self._began_s, self._searched_s)
+
+    @property
     def left_s(self) -> float:
-        """Of the request's time limit, whatever it was spent on: what stands between two searches takes time as well."""
-        spent_s = self._before_s + max(self._planning.clock() - self._began_s, self._searched_s)
-        return max(0.0, self._planning.time_limit_s - spent_s)
+        """Of the request's time limit."""
+        return max(0.0, self._planning.time_limit_s - self._spent_s)
+
+    def may_predict(self, seconds: float) -> bool:
+        """Is there time to predict another line of the plan, which takes so long? Counted as a question where there is none."""
+        most_s = self._planning.time_limit_s * (1.0 + PREDICTING_FRACTION)
+        if self._spent_s + seconds <= most_s:
+            return True
+        self.unanswered += 1
+        return False
 
     def require_time(self) -> float:
         """Seconds left, more than none. Raises NoPlanInTimeError, and counts the question, where there is no time to answer it."""

@@ -281,7 +281,7 @@ class Loss:
     utilisation_fraction: float
 
 
-Question = Literal["alternatives", "binding", "sourcing", "lower_precision", "confidence", "relaxations"]
+Question = Literal["predictions", "alternatives", "binding", "sourcing", "lower_precision", "confidence", "relaxations"]
 """What an answer explains beside its plan; ``relaxations`` with all else that says why there is none."""
 
 

@@ -26,13 +26,24 @@ DRAWS_DIFFER_FRACTION = 0.02
 """By which two predictions of one load may differ and nobody be said to wait longer."""
 
 
-def with_estimates(planning: PlanningInput, entries: Sequence[PlanEntry]) -> tuple[PlanEntry, ...]:
+def with_estimates(
+    planning: PlanningInput, entries: Sequence[PlanEntry], in_time: Callable[[float], bool] = lambda _seconds: True
+) -> tuple[PlanEntry, ...]:
     """The entries with the full prediction of one replica of each at its planned rate.
 
     Of a replica that prefills or decodes only: the times of whole requests, with those of the other side that it meets most, and its own
-    share of rate and power.
+    share of rate and power. in_time: whether there is time for a line that takes as long as the longest so far; those that there is
+    none for are returned as they are.
     """
-    return tuple(_with_estimate(planning, entry, entries) for entry in entries)
+    found, longest_s = [], 0.0
+    for entry in entries:
+        if not in_time(longest_s):
+            found.append(entry)
+            continue
+        began_s = planning.clock()
+        found.append(_with_estimate(planning, entry, entries))
+        longest_s = max(longest_s, planning.clock() - began_s)
+    return tuple(found)
 
 
 def _with_estimate(planning: PlanningInput, entry: PlanEntry, entries: Sequence[PlanEntry]) -> PlanEntry:

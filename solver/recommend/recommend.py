@@ -12,7 +12,7 @@ from solver.confirmation.alone import learn_alone
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import progress, solve_confirmed
 from solver.deployment.platforms import DiskCache
-from solver.errors import VerificationError
+from solver.errors import NoPlanInTimeError, VerificationError
 from solver.explain.binding import binding_limits
 from solver.explain.freed import lower_precision
 from solver.explain.infeasible import explain_infeasible
@@ -119,7 +119,11 @@ def _solve_stated(problem: SpreadProblem, memo: SpaceMemo, observe: Observer) ->
     began = planning.clock()
     observe(SearchProgress("screening"))
     asked, planning = planning, checked(planning)
-    every = [screened(planning, w, memo) for w in planning.workloads]
+    every: list[Screened] = []
+    for workload in planning.workloads:
+        every.append(screened(planning, workload, memo))
+        if planning.clock() - began > planning.time_limit_s:
+            raise NoPlanInTimeError(planning.time_limit_s)
     if problem.at_most:
         every = [one.with_at_most(rates) for one, rates in zip(every, problem.at_most, strict=True)]
     confirmations = Confirmations(spent_s=planning.clock() - began)
@@ -232,7 +236,7 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
         if solved_request.pools is not None:
             refused = replace(refused, pools=solved_request.pools.report)
         return refused if planning.on_shortage == "refuse" else shortened(planning, assembly, confirmations, refused)
-    entries = with_estimates(planning, plan_entries(planning, assembly, result.plan))
+    lines = plan_entries(planning, assembly, result.plan)
     resolver = Resolver(planning, confirmations)
     unsettled: list[Question] = []
 
@@ -243,6 +247,7 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
             unsettled.append(question)
         return found
 
+    entries = settled("predictions", lambda: with_estimates(planning, lines, resolver.may_predict))
     others = solved_request.alternatives
     search = solved_request.pools
     if others is None:

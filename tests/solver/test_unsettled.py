@@ -7,14 +7,14 @@ from typing import Any, NoReturn
 import pytest
 
 from solver.confirmation import loop
-from solver.errors import SolverFailedError
+from solver.errors import NoPlanInTimeError, SolverFailedError
 from solver.explain import binding, infeasible
 from solver.explain.targets import replaced
 from solver.fleet import FleetProblem
 from solver.limit import LimitKind
 from solver.outcome import Status
 from solver.planning.types import PlanningInput
-from solver.recommend import recommend
+from solver.recommend import predicted_lines, recommend
 from solver.recommend.recommend import explained, solve_request
 from tests.solver.planning_cases import A100, MEMO, offer, planning, workload
 
@@ -81,6 +81,63 @@ def test_nothing_is_screened_for_a_question_that_there_is_no_time_for(monkeypatc
 
     monkeypatch.setattr(recommend, "screened", never)
     assert "lower_precision" in explained(solved, MEMO).unsettled
+
+
+def test_no_more_is_screened_for_a_question_once_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that goes on while a workload is screened: fifty were screened again after the first had taken what was left."""
+    now, screened = [0.0], recommend.screened
+    two = (TIGHT, replace(TIGHT, name="second"))
+    lower = {one.name: (("fp8",), ("fp8",)) for one in two}
+    asked = replace(planning(*two, explain=True), lower_formats=lower, clock=lambda: now[0])
+    solved = solve_request(asked, MEMO)
+    again = []
+
+    def slow(*arguments: Any) -> Any:
+        now[0] += asked.time_limit_s
+        again.append(arguments)
+        return screened(*arguments)
+
+    monkeypatch.setattr(recommend, "screened", slow)
+    assert "lower_precision" in explained(solved, MEMO).unsettled
+    assert len(again) == 1
+
+
+def test_no_more_is_screened_for_the_plan_once_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, screened = [0.0], recommend.screened
+    asked = replace(planning(TIGHT, replace(TIGHT, name="second"), replace(TIGHT, name="third")), clock=lambda: now[0])
+    seen = []
+
+    def slow(*arguments: Any) -> Any:
+        now[0] += 0.6 * asked.time_limit_s
+        seen.append(arguments)
+        return screened(*arguments)
+
+    monkeypatch.setattr(recommend, "screened", slow)
+    with pytest.raises(NoPlanInTimeError):
+        solve_request(asked, MEMO)
+    assert len(seen) == 2
+
+
+def test_lines_that_there_is_no_time_to_predict_are_in_the_plan_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that goes on while a line is predicted: the first says how long the next may take."""
+    now, predicted = [0.0], predicted_lines.estimate
+    workloads = [replace(TIGHT, name=name) for name in ("first", "second", "third")]
+    asked = replace(planning(*workloads), clock=lambda: now[0])
+    solved = solve_request(asked, MEMO)
+
+    def slow(*arguments: Any) -> Any:
+        now[0] += 0.5 * asked.time_limit_s
+        return predicted(*arguments)
+
+    whole = explained(solved, MEMO)
+    monkeypatch.setattr(predicted_lines, "estimate", slow)
+    found = explained(solved, MEMO)
+    assert [entry.estimate is None for entry in found.entries] == [False, False, True]
+    assert found.unsettled == ("predictions",)
+    assert whole.unsettled == ()
+    assert [replace(one, estimate=None, classes=()) for one in found.entries] == [
+        replace(one, estimate=None, classes=()) for one in whole.entries
+    ]
 
 
 def test_no_plan_and_no_time_to_say_why() -> None:

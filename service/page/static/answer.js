@@ -173,7 +173,7 @@ const UNMEASURED = ["analytical", "borrowed"];
 export const intervalWords = (basis) => (UNMEASURED.includes(basis) ? "an interval from what is uncertain in its physics: this device has not been measured" : "the interval that holds nine of ten measured values");
 
 function predicted(line, targets, number) {
-  if (!line.predicted) return h("p.muted", {}, "Stands by: no traffic is planned here.");
+  if (!line.predicted) return h("p.muted", {}, line.serves_requests_per_s ? "Not predicted in the time given." : "Stands by: no traffic is planned here.");
   const rows = [["TTFT", "ttft_ms"], ["TPOT", "tpot_ms"], ["E2E", "e2e_ms"]].map(([name, key]) => {
     const stated = Object.entries(targets?.[key] ?? {});
     const [statistic, target] = stated[0] ?? ["p95", null];
@@ -226,7 +226,7 @@ function beforeSigning(answer) {
     h("li", {}, several ? h("strong", {}, `${c.workload}: `) : null, `${c.detail.charAt(0).toUpperCase()}${c.detail.slice(1)}.`))));
 }
 
-const UNSETTLED = { alternatives: "what doing without a device costs", binding: "what each requirement costs", sourcing: "what the buying policy costs", lower_precision: "what 8-bit weights and cache would save", confidence: "what the confidence asked for costs", relaxations: "which change of the request would admit a plan" };
+const UNSETTLED = { predictions: "what some lines are predicted to do", alternatives: "what doing without a device costs", binding: "what each requirement costs", sourcing: "what the buying policy costs", lower_precision: "what 8-bit weights and cache would save", confidence: "what the confidence asked for costs", relaxations: "which change of the request would admit a plan" };
 
 /** What there was no time to find out. */
 function unsettled(answer, actions) {

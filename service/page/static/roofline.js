@@ -21,7 +21,7 @@ export function rooflineTab(answer, { signal }) {
 function section(answer, line, signal) {
   const panel = h("div", {}), body = estimateOf(answer, line);
   if (!body) empty(panel, h("p.muted", {}, "Shown for replicas of one kind of traffic that do both prefill and decode."));
-  else if (line.predicted === null) empty(panel, h("p.muted", {}, "Stands by: no traffic is planned here."));
+  else if (!line.serves_requests_per_s) empty(panel, h("p.muted", {}, "Stands by: no traffic is planned here."));
   else draw(panel, body, line, signal);
   return h("section.card", {}, h("div.spread", {}, h("h2", {}, `${rentedText(line)}: ${line.workload}`), badge(line.basis)), panel);
 }
