@@ -150,7 +150,10 @@ def number(row: JsonObject, key: str, *, scale: float = 1.0) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ReadingError(f"/payload/{key}", f"is {_shown(value)}, not a number")
-    return _finite(float(value), key, scale)
+    try:
+        return _finite(float(value), key, scale)
+    except OverflowError:  # a whole number of more digits than a float holds
+        return _finite(math.inf, key, scale)
 
 
 def number_in_text(row: Mapping[str, Any], key: str, *, scale: float = 1.0) -> float | None:

@@ -23,7 +23,7 @@ from service.wire.recommendations import ResultOut, WorkloadIn
 from service.wire.tco import ComparisonIn
 from service.wire.tco_answers import ComparisonOut
 from solver.errors import FigureMissingError
-from solver.tco.alternatives import ApiAccess, MixedFleet, parts_of
+from solver.tco.alternatives import MOST_GROWTH, ApiAccess, MixedFleet, parts_of
 from solver.tco.compare import compare
 from solver.tco.errors import CostInputError
 
@@ -56,7 +56,9 @@ def _fit(own: Resolved, planned: ResultOut, workloads: Sequence[WorkloadIn]) -> 
     used = sum(line.nodes for line in planned.plan)
     if len(fleets) == 1 and used:
         spare *= sum(part.count for part in own.asked.fleet or ()) / used
-    fitted = tuple(replace(part, carries=part.carries * spare, nodes_per_step=step) for part in fleets)
+    fitted = tuple(
+        replace(part, carries=min(part.carries * spare, MOST_GROWTH), nodes_per_step=step) for part in fleets
+    )
     own.alternative = fitted[0] if len(fitted) == 1 else MixedFleet(own.alternative.name, fitted)
     own.parts = [
         shown.model_copy(update={"carries": part.carries, "nodes_per_step": part.nodes_per_step})

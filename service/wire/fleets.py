@@ -1,6 +1,6 @@
 """POST /v1/fleets: workloads with demand over time in, what to own, reserve and rent by the hour out."""
 
-import math
+import sys
 from collections import Counter
 from typing import Annotated, Any, Literal, Self
 
@@ -69,8 +69,8 @@ def _numbers(values: Any) -> Any:
             raise ValueError(f"the series has a gap: no value at position {i}")
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError(f"position {i} holds no number")
-        if not math.isfinite(value):
-            raise ValueError(f"position {i} holds {value}, not a finite number")
+        if not abs(value) <= sys.float_info.max:  # whole numbers may have more digits than a float holds
+            raise ValueError(f"position {i} holds {str(value)[:20]}, not a finite number")
         if value < 0:
             raise ValueError(f"position {i} is negative ({value:g})")
     return values

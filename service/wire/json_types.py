@@ -35,6 +35,8 @@ def _is_time(value: Any) -> Any:
         float(value)
     except (TypeError, ValueError):
         return value
+    except OverflowError:  # a number all the same
+        pass
     raise PydanticCustomError("time_text", "this must be a text such as 2026-11-21 or 2026-11-21T00:00:00Z")
 
 

@@ -64,10 +64,22 @@ Slug = Annotated[str, Field(pattern=SLUG_PATTERN, max_length=120)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 """A reference to something stored; whether it exists is checked against the database."""
 
-Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 LARGEST = 1e9
 SMALLEST = 1e-9
 """Reciprocals and ratios of what is smaller leave the range of floating point."""
+
+
+def _none_or_some(fraction: float) -> float:
+    """
+    >>> _none_or_some(0.0), _none_or_some(1e-9)
+    (0.0, 1e-09)
+    """
+    if 0.0 < fraction < SMALLEST:
+        raise ValueError(f"must be 0 or at least {SMALLEST:g}")
+    return fraction
+
+
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), AfterValidator(_none_or_some)]
 HostCacheGib = Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)]
 DiskRate = Annotated[float, Field(ge=SMALLEST, le=1_000, allow_inf_nan=False)]
 DiskCacheGib = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]

@@ -321,7 +321,8 @@ def _cost(
     evaluated: _Evaluated, scenario: Scenario, sampling: Sampling, cheapest_fraction: float, until: int
 ) -> AlternativeCost:
     values = evaluated.values
-    lines = _cost_lines(evaluated.flows, float(values["discount_fraction_per_year"][STATED_ROW, 0]))
+    name, discount = evaluated.alternative.name, float(values["discount_fraction_per_year"][STATED_ROW, 0])
+    lines = _cost_lines(name, evaluated.flows, discount)
     total = sum(line.total for line in lines)
     stated = {name: column[STATED_ROW : STATED_ROW + 1] for name, column in values.items()}
     input_tokens = float(served_tokens(scenario, stated, scenario.demand.input_tokens).sum())
@@ -356,7 +357,7 @@ def kind_of(part: Single) -> Kind:
     return "lease" if isinstance(part, PurchasedFleet) and part.lease is not None else _KINDS[type(part)]
 
 
-def _cost_lines(flows: Flows, discount_fraction_per_year: float) -> tuple[CostLine, ...]:
+def _cost_lines(alternative: str, flows: Flows, discount_fraction_per_year: float) -> tuple[CostLine, ...]:
     """The stated case in whole micro-dollars, lines without any flow left out.
 
     Present values multiply decimals: at a rate of 0 they are the integer sum itself, however large.
@@ -365,7 +366,7 @@ def _cost_lines(flows: Flows, discount_fraction_per_year: float) -> tuple[CostLi
     for name in LINES:
         if name not in flows.lines:
             continue
-        micro = tuple(int(m) for m in micro_dollars(flows.lines[name][STATED_ROW]))
+        micro = tuple(int(m) for m in micro_dollars(flows.lines[name][STATED_ROW], alternative))
         if any(micro):
             factors = discount_factors(discount_fraction_per_year, len(micro) - 1)
             worth = sum((m * Decimal(float(f)) for m, f in zip(micro, factors, strict=True) if m), start=Decimal(0))

@@ -18,14 +18,14 @@ MOST_TOTAL_USD = 1e12
 """Far above any fleet, far below what 64-bit micro-dollars hold (9.2e12)."""
 
 
-def micro_dollars(usd: Array) -> NDArray[np.int64]:
-    """Rounded half to even. Raises CostInputError when the sum of magnitudes leaves the exact range.
+def micro_dollars(usd: Array, alternative: str | None = None) -> NDArray[np.int64]:
+    """Rounded half to even. alternative: whose costs they are. Raises CostInputError when the sum of magnitudes leaves the exact range.
 
     >>> micro_dollars(np.array([0.1, 2.0000004]))
     array([ 100000, 2000000])
     """
     if not np.isfinite(usd).all() or float(np.abs(usd).sum()) > MOST_TOTAL_USD:
-        raise CostInputError("nodes", f"costs exceed {MOST_TOTAL_USD:g} USD; check units and growth")
+        raise CostInputError("costs", f"exceed {MOST_TOTAL_USD:g} USD; check prices, counts and growth", alternative)
     return np.rint(usd * MICRO_PER_USD).astype(np.int64)
 
 

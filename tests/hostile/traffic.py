@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from tests.hostile.bodies import places
 from tests.hostile.cases import NUMBERS, Case
 from tests.service.bodies import changed
 
@@ -63,21 +64,8 @@ def plans() -> Iterator[Case]:
 
 def _cases(kind: str, path: str, body: dict[str, Any], within: str) -> Iterator[Case]:
     list_name, position = within.split("/")
-    for place in _places(body[list_name][int(position)]):
+    for place in places(body[list_name][int(position)]):
         if place.split("/")[0] not in ("llm", "device", "name", "load"):
             for value in (*NUMBERS, *LENGTHS):
                 text = json.dumps(changed(body, f"{within}/{place}", "HERE")).replace('"HERE"', value)
                 yield Case("traffic", f"{kind} {place} {value[:30]}", path, text.encode())
-
-
-def _places(value: Any, here: str = "") -> Iterator[str]:
-    """Paths of everything in it, containers too.
-
-    >>> list(_places({"a": [{"b": 1}]}))
-    ['a', 'a/0', 'a/0/b']
-    """
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
-    if here:
-        yield here
-    for name, one in inside:
-        yield from _places(one, f"{here}/{name}".lstrip("/"))

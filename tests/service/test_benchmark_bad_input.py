@@ -11,7 +11,9 @@ from fastapi.testclient import TestClient
 
 from service.tokens.create import revoke_token
 from service.tokens.queries import all_tokens
+from service.wire.examples import examples
 from tests.conftest import FixedClock
+from tests.service.bodies import changed
 from tests.service.test_benchmarks import CONTEXT, FIXTURES, RUN
 
 JSON = {"content-type": "application/json"}
@@ -111,6 +113,12 @@ class TestBodies:
         assert number in body
         answer = client.post("/v1/benchmarks", content=body, headers=JSON)
         assert answer.status_code in (400, 422)
+
+    def test_a_number_of_more_digits_than_a_float_holds_in_a_file(self, client: TestClient) -> None:
+        body = changed(examples()["BenchmarkImport"], "payload/duration", 10**400)
+        answer = client.post("/v1/benchmarks/import", json=body)
+        assert answer.status_code == 422, answer.text[:300]
+        assert answer.json()["errors"][0]["pointer"] == "/payload/duration"
 
     @pytest.mark.parametrize("latency", ["ttft_ms", "tpot_ms", "itl_ms", "e2e_ms"])
     def test_negative_latencies(self, client: TestClient, latency: str) -> None:

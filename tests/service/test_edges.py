@@ -80,6 +80,12 @@ def test_instants_at_the_ends_of_time(client: TestClient, parameter: str, instan
     assert client.post("/v1/recommendations", json=RECOMMENDATION | {"price_as_of": instant}).status_code == 422
 
 
+def test_a_number_of_more_digits_than_a_float_holds_is_no_instant(client: TestClient) -> None:
+    answer = client.post("/v1/recommendations", json=RECOMMENDATION | {"price_as_of": 10**400})
+    assert answer.status_code == 422, answer.text[:300]
+    assert answer.json()["errors"][0]["pointer"] == "/price_as_of"
+
+
 def test_after_a_failure_the_connection_stays_open(app: FastAPI) -> None:
     """A defect is answered like anything else; what raises is not left to the server, which would hang up."""
 

@@ -145,6 +145,8 @@ class TestBadInput:
              "/workloads/0/demand", "gap: no value at position 1"),
             ("workloads/0/demand", {"kind": "series", "step_s": 3600, "requests_per_s": [1.0, -2.0]},
              "/workloads/0/demand", "position 1 is negative"),
+            ("workloads/0/demand", {"kind": "series", "step_s": 3600, "requests_per_s": [1.0, 10**400]},
+             "/workloads/0/demand", "position 1 holds 1000"),
             ("workloads/0/demand", {"kind": "series", "step_s": 3600, "requests_per_s": [1.0, "NaN"]},
              "/workloads/0/demand", "position 1 holds no number"),
             ("workloads/0/demand", {"kind": "series", "step_s": 2500, "requests_per_s": [1.0, 2.0]},

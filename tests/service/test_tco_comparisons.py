@@ -233,6 +233,18 @@ class TestFairness:
         assert answer.status_code == 201, answer.text
         assert answer.json()["alternatives"][1]["parts"][0]["devices"] == 32
 
+    def test_a_fleet_may_have_more_to_spare_than_demand_may_grow(self, client: TestClient) -> None:
+        """It was refused for carrying 1e10 times the demand, which nobody had stated."""
+        (workload,) = changed(RECOMMENDATION, "workloads/0/traffic/requests_per_s", 1e-9)["workloads"]
+        body = {
+            "workloads": [workload],
+            "utilisation_fraction": 0.5,
+            "alternatives": [_fleet("idle", "hgx-h200-8", 1)],
+        }
+        answer = client.post(URL, json=body)
+        assert answer.status_code == 201, answer.text
+        assert answer.json()["alternatives"][0]["parts"][0]["devices"] == 8
+
 
 def _fleet(name: str, node: str, count: int) -> dict[str, Any]:
     return {"name": name, "fleet": [{"node": node, "count": count}], "acquisition": "purchase"}
@@ -246,6 +258,7 @@ class TestBadInput:
             ("discount_rate_percent", -100, "/discount_rate_percent"),
             ("power_usage_effectiveness", 0.9, "/power_usage_effectiveness"),
             ("utilisation_fraction", 1.5, "/utilisation_fraction"),
+            ("utilisation_fraction", 1e-320, "/utilisation_fraction"),
             ("growth_percent_per_month", 60, "/growth_percent_per_month"),
             ("electricity/usd_per_kwh", "-0.09", "/electricity/usd_per_kwh"),
             ("electricity/usd_per_kwh", 0.09, "/electricity/usd_per_kwh"),
@@ -255,6 +268,7 @@ class TestBadInput:
             ("alternatives/2/purchase/depreciation_months", 0, "/alternatives/2/purchase/depreciation_months"),
             ("alternatives/3/api/usd_per_million_input_tokens", "-0.6",
              "/alternatives/3/api/usd_per_million_input_tokens"),
+            ("alternatives/3/api/usd_per_million_input_tokens", "1000000", "/alternatives/3"),
             ("alternatives/1/name", "buy", "/alternatives/2/name"),
             ("alternatives/1/name", " ", "/alternatives/1/name"),
             ("alternatives/1/acquisition", "borrow", "/alternatives/1/acquisition"),

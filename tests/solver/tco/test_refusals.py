@@ -137,8 +137,9 @@ def test_sampling(settings: dict[str, float], field: str) -> None:
 
 
 def test_costs_beyond_exact_money() -> None:
-    with pytest.raises(CostInputError, match="check units"):
+    with pytest.raises(CostInputError, match="check prices") as refused:
         compare([bought(nodes=1_000_000, purchase_usd_per_node=1e9)], scenario())
+    assert refused.value.alternative == "buy"
 
 
 @pytest.mark.parametrize("rate", [Decimal(0), Decimal(-1), Decimal("NaN"), Decimal("Infinity")])
