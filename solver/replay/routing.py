@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.engine.kernel.compiled import COMPILED, entry
+from solver.engine.kernel.compiled import COMPILED, entry, inner
 from solver.errors import InvalidInputError
 from solver.sessions import TurnLengths, renumbered
 
@@ -22,11 +22,20 @@ MOST_ROUTED = 400_000_000
 """Turns times replicas that are looked at, and kinds of openings times replicas: bounds time and memory."""
 
 
+@inner
+def _first_from(first: int, values: Any, value: int) -> int:
+    """Position of a value that is among them, the first one from ``first`` on, around the end."""
+    position = first
+    while values[position] != value:
+        position = position + 1 if position + 1 < len(values) else 0
+    return position
+
+
 @entry
 def route(
     by_prefix: int, order: Any, at_s: Any, service_s: float, prompts: Any, outputs: Any, session: Any, system: Any, pair: Any,
     system_tokens: int, opening_tokens: int, tie: Any, count: Any, held: Any, last: Any, kept: Any, systems: Any, pairs: Any,
-    chosen: Any,
+    cost: Any, chosen: Any,
 ) -> None:  # fmt: skip
     """Fill in ``chosen``, the replica of each turn. order: turns in the order of sending.
 
@@ -48,25 +57,26 @@ def route(
         mine, prompt = session[turn], prompts[turn]
         if by_prefix:
             document, opening = pair[mine] * replicas, system[mine] * replicas
-            for step in range(2):  # from the first to the last, then those before it
-                for replica in range(0 if step else first, first if step else replicas):
-                    cost = held[replica] - max(systems[opening + replica], pairs[document + replica])
-                    if cost < least:
-                        best, least = replica, cost
+            # The least first and where it is then: two loops without branches over what lies side by side.
+            known, sent = systems[opening : opening + replicas], pairs[document : document + replicas]
+            for replica in range(replicas):
+                cost[replica] = held[replica] - max(known[replica], sent[replica])
+            for replica in range(replicas):
+                least = min(least, cost[replica])
+            best = _first_from(first, cost, least)
             own = last[mine]
             if own >= 0:  # a session's last turn left no less there than any opening
-                cost = held[own] - kept[mine]
-                if cost < least or (cost == least and (own - first) % replicas < (best - first) % replicas):
+                at_own = held[own] - kept[mine]
+                if at_own < least or (at_own == least and (own - first) % replicas < (best - first) % replicas):
                     best = own
             last[mine] = best
             kept[mine] = prompt + outputs[turn] - 1
             systems[opening + best] = system_tokens
             pairs[document + best] = opening_tokens
         else:
-            for step in range(2):
-                for replica in range(0 if step else first, first if step else replicas):
-                    if count[replica] < least:
-                        best, least = replica, count[replica]
+            for replica in range(replicas):
+                least = min(least, count[replica])
+            best = _first_from(first, count, least)
         chosen[turn] = best
         count[best] += 1
         held[best] += prompt
@@ -103,7 +113,8 @@ def routed_here(
         sessions.system_tokens, sessions.opening_tokens, _column(rng.integers(replicas, size=total)),
         _column(zeros(replicas, dtype=np.int64)), _column(zeros(replicas, dtype=np.int64)),
         _column(np.full(len(system), -1)), _column(zeros(len(system), dtype=np.int64)),
-        _column(zeros(len(systems) * replicas, dtype=np.int64)), _column(zeros(len(pairs) * replicas, dtype=np.int64)), chosen,
+        _column(zeros(len(systems) * replicas, dtype=np.int64)), _column(zeros(len(pairs) * replicas, dtype=np.int64)),
+        _column(zeros(replicas, dtype=np.int64)), chosen,
     )  # fmt: skip
     where = np.asarray(chosen)
     busiest = int(np.bincount(where[at_s >= 0.0], minlength=replicas).argmax())

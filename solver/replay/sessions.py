@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -20,6 +21,7 @@ QUEUED_TURNS, MOST_QUEUED_TURNS, MOST_QUEUED_TOKENS = 12, 60_000, 60_000_000
 """Turns of each client of such a run, of all at most, and tokens of all their replies at most."""
 SERVICE_SEED, SERVICE_TURNS = 101, 500
 """Of the look that says how long a turn takes, which is where sessions stand as a draw begins."""
+KEPT_LOOKS = 8
 ALONE_TURNS = 24
 """Of the look that says how long a turn takes that has a replica to itself."""
 
@@ -30,10 +32,11 @@ def turn_alone_s(tables: StepTables, schedule: Schedule, traffic: Traffic) -> fl
     return float(replay_closed(tables, schedule, alone, 1, ALONE_TURNS, SERVICE_SEED).trace.end_to_end_s.mean())
 
 
+@lru_cache(maxsize=KEPT_LOOKS)
 def turn_s(
     tables: StepTables, schedule: Schedule, traffic: Traffic, requests_per_s: float, alone_s: float | None = None
 ) -> float:
-    """Mean seconds that a turn takes at a rate of one lane, by a short run: what draws of that rate begin with.
+    """Mean seconds that a turn takes at a rate of one lane, by a short run: what draws of that rate begin with. Kept: each of them asks.
 
     alone_s: ``turn_alone_s``, where it is known: the run itself begins with that. Routers that were told that turns take no time at
     all would send them where nobody sends them.

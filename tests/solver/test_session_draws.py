@@ -8,11 +8,12 @@ import pytest
 
 from solver.engine.simulate import simulate_sessions
 from solver.lengths import Lengths, fixed_lengths, lognormal_lengths, uniform_lengths
+from solver.replay.one_stream import open_draws
 from solver.replay.session_draws import closed_draw, open_draw
 from solver.replay.sessions import replay_open, turn_s
 from solver.replay.under_way import pool_of, to_come_s, under_way, within_s
 from solver.sessions import session_traffic
-from solver.workload import Routing, Sessions, Traffic
+from solver.workload import Load, Routing, Sessions, Traffic
 from tests.solver.samples import configuration, dense_shape
 
 HERE = configuration(dense_shape(layers=32, hidden=4096))
@@ -125,6 +126,14 @@ def test_routers_are_told_what_turns_take(routing: Routing) -> None:
         told_s = turn_s(TABLES, SCHEDULE, traffic, rate)
         run = replay_open(TABLES, SCHEDULE, traffic, rate, told_s, 4_000, 1, notes_gaps=False)
         assert told_s == pytest.approx(float(run.trace.end_to_end_s[400:].mean()), rel=0.3)
+
+
+def test_draws_of_one_load_are_told_by_one_look() -> None:
+    """Each looked for itself, which took half of the time of sessions over a hundred replicas."""
+    looked = turn_s.cache_info().misses
+    traffic = traffic_of(replace(CHATS, spread_over=3, routing="least_loaded"))
+    assert len(open_draws(HERE, TABLES, traffic, Load("open", requests_per_s=6.0, requests=200))) > 1
+    assert turn_s.cache_info().misses == looked + 1
 
 
 def test_draws_are_no_longer_where_users_think_for_days() -> None:
