@@ -27,6 +27,7 @@ from service.tco.placement import limits_of, needs_of, room_of
 from service.tco.prepare import DEFAULT_REGION, machine_facts
 from service.tco.present import present_defaults
 from service.tco.queries import energy_by_region, energy_regions
+from service.tco.refusals import POINTERS
 from service.wire.fleet_answers import CommitmentLeftOutOut
 from service.wire.fleets import FleetIn
 from service.wire.owning import DiscountOut, OwnedMachineOut, OwnMachineIn, OwnSiteIn, OwnUsedOut
@@ -179,6 +180,8 @@ def _read_site(
             owned, terms = _machine(asked, site, machine, one, defaults, shared)
             _check_machine(site, machine, defaults)
         except (FigureMissingError, CostInputError, _DoesNotFitError) as wrong:
+            if isinstance(wrong, CostInputError) and wrong.field in stated:  # of the site, and so of every machine
+                raise InvalidFieldsError([FieldError(str(wrong), pointer=pointer + POINTERS[wrong.field])]) from wrong
             reason = f"figure_missing: {wrong.figure}" if isinstance(wrong, FigureMissingError) else str(wrong)
             if where is None:
                 missing.setdefault(reason, []).append(machine.node)

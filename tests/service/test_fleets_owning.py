@@ -129,6 +129,7 @@ class TestRegions:
 @pytest.mark.parametrize(
     ("path", "value", "pointer", "says"),
     [
+        ("own/0/electricity", {"usd_per_kwh": "100"}, "/own/0/electricity/usd_per_kwh", "at most 10 USD/kWh"),
         ("discount_rate_percent_per_year", 1_000, "/discount_rate_percent_per_year", "100"),
         ("discount_rate_percent_per_year", -1, "/discount_rate_percent_per_year", "0"),
         ("own/0/machines", [{"node": "hgx-h100-9"}], "/own/0/machines/0/node", "did you mean"),
