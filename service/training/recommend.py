@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from service.clock import elapsed_s
 from service.fleets.own import Owned
 from service.recommendations.limits import allowed_offers
 from service.training.beside_fleet import Beside, idle_hours, stretches, worked_s_a_day
@@ -17,7 +18,7 @@ from service.training.said import IDLE, tokens_of, tokens_once
 from service.training.serving import SERVED, Serving
 from service.wire.recommendations import LimitsIn
 from service.wire.training_plans import TrainingJobIn, TrainingRecommendationIn
-from solver.errors import FigureMissingError, SolverError, UnsupportedError
+from solver.errors import FigureMissingError, NoPlanInTimeError, SolverError, UnsupportedError
 from solver.hardware import Node, Offer
 from solver.llm_shape import LlmShape
 from solver.training.estimate import RatioInterval, TrainingEstimate, compared, estimate_training, model_flop_per_token
@@ -49,6 +50,8 @@ WEEKS = 12
 FAILURES, CHECKPOINT_RATE, RESTART = "device_hours_between_failures", "checkpoint_bytes_per_s_per_node", "restart_s"
 BOOKED = "capacity_block"
 """The commitment of machines booked ahead for days."""
+LEAST_S = 0.05
+"""No programme is given less time."""
 SLOWER_THAN_DEADLINE = 2.0
 """Ways that take longer than this many times the time there is are told as no price of the deadline."""
 
@@ -142,8 +145,10 @@ def plan_training(
     what a fleet leaves to the jobs. serving: what is served until their last deadline, planned with them. owned: machines that may
     be bought, by their names in ``machines``.
 
-    Raises what the solver raises when nothing can be computed.
+    Raises NoPlanInTimeError where the time ends with neither a plan nor a proof that there is none, and what the solver raises when nothing
+    can be computed.
     """
+    until = elapsed_s() + asked.time_limit_s
     allowed = (*(beside.left_of(o) for o in allowed_offers(offers, limits_of(asked))), *beside.idle)
     discount = owned.discount.percent_per_year / PERCENT
     quotas = {name: one.max_nodes for name, one in asked.limits.offers.items() if one.max_nodes is not None}
@@ -170,6 +175,8 @@ def plan_training(
         most_s = LONGEST_DAYS * SECONDS_PER_DAY if deadline_s is None else deadline_s * SLOWER_THAN_DEADLINE
         cache: dict[tuple[object, ...], Allocation | None] = {}
         for offer in (one for one in allowed if only(job.name, one)):
+            if elapsed_s() > until:
+                raise NoPlanInTimeError(asked.time_limit_s)
             for nodes in node_counts(offer, job.max_devices):
                 allocation = _allocation(
                     job, shapes[job.llm], offer, nodes, model, asked, runs, most_s, cache, dropped[job.name]
@@ -193,8 +200,10 @@ def plan_training(
         columns += [
             replace(one, present_usd=present_usd(one.usd, 0.0, until_s, discount)) for one in serving.columns(until_s)
         ]
-        apart = one_after_the_other(SERVED, every, columns, shared, asked.time_limit_s)
-    chosen = choose(every, columns, shared, asked.time_limit_s)
+        apart = one_after_the_other(SERVED, every, columns, shared, max(until - elapsed_s(), LEAST_S))
+    chosen = choose(every, columns, shared, max(until - elapsed_s(), LEAST_S))
+    if chosen.columns is None and not chosen.proven:
+        raise NoPlanInTimeError(asked.time_limit_s)
     named = {o.id: o for o in allowed}
     return Planned(tasks, columns, allocations, named, shared, chosen, beside, terms, owned, serving, apart, dropped)
 

@@ -6,6 +6,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+import service.clock
+from service.training import recommend
+from solver.fleet.highs import SolverAnswer
+from solver.training import programme
 from tests.conftest import FixedClock
 
 PATH = "/v1/training/recommendations"
@@ -163,3 +167,26 @@ def test_a_commitment_is_paid_for_its_term_however_short_the_job(client: TestCli
         PATH, json={"jobs": [TUNE | {"max_usd": "200"}], "limits": LIMITS | {"commitments": ["reserved_1y_no_upfront"]}}
     )
     assert answer.json()["outcome"] == "infeasible"
+
+
+def test_no_more_is_worked_out_once_time_is_over(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that every estimate of a job on machines moves by a second; all of them were made, whatever the limit."""
+    now, computed = [0.0], recommend._computed
+
+    def slow(*arguments: Any) -> Any:
+        now[0] += 1.0
+        return computed(*arguments)
+
+    monkeypatch.setattr(service.clock, "time_limits_run_by", lambda: now[0])
+    monkeypatch.setattr(recommend, "_computed", slow)
+    answer = client.post(PATH, json={"jobs": [TUNE | {"max_devices": 16}], "time_limit_s": 3})
+    assert answer.status_code == 503, answer.text
+    assert "time_limit_s" in answer.json()["detail"]
+    assert now[0] < 10.0, "an offer that is begun is looked at with all its numbers of nodes"
+
+
+def test_no_plan_in_time_is_not_said_to_be_none(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was answered as infeasible."""
+    monkeypatch.setattr(programme, "solve_with_highs", lambda *_: SolverAnswer("no_plan_found", None, 0.0))
+    answer = client.post(PATH, json={"jobs": [TUNE], "limits": LIMITS})
+    assert answer.status_code == 503, answer.text
