@@ -208,19 +208,26 @@ def _differ_in_targets_only(one: Workload, other: Workload) -> bool:
 
 def of_classes(workload: Workload, classes: Sequence[ScreenedClass]) -> Screened:
     """A workload whose classes are screened, without what steps of the next smaller size do as well."""
-    kept = ~_no_better_than_smaller(classes)
-    classes = [_narrowed(one, kept) for one in classes]
+    dropped = no_better_than_smaller(classes)
+    classes = [_without(one, dropped) for one in classes]
     power = [np.where(one.serves, one.power_w_per_replica, 0.0) for one in classes]
     return Screened(workload, tuple(classes), np.max(power, axis=0))
 
 
 LITTLE_LESS = 0.98
 """Share of what the largest steps complete, whatever the latency, from which on the next smaller ones stand for them: in what simulation
-finds replicas to sustain within their targets that loses 0.0 % in the mean (``python -m tests.bench.steps_tried``). No target decides it,
+finds replicas to sustain within their targets that loses little (``python -m tests.bench.steps_tried``). No target decides it,
 so that a looser one never leaves fewer to choose among."""
 
 
-def _no_better_than_smaller(classes: Sequence[ScreenedClass]) -> NDArray[np.bool_]:
+def _without(one: ScreenedClass, dropped: NDArray[np.bool_]) -> ScreenedClass:
+    """A class that these rows do not serve, in pools aside, whose steps are as asked."""
+    if not one.serves[dropped].any():
+        return one
+    return replace(_narrowed(one, ~dropped), roles=one.roles)
+
+
+def no_better_than_smaller(classes: Sequence[ScreenedClass]) -> NDArray[np.bool_]:
     """Rows whose next smaller steps complete about as many requests of every class."""
     space = classes[0].space
     copies = len(classes[0].saturation_requests_per_s) // len(space.rows)

@@ -36,6 +36,11 @@ RUNS = {
     "up to 4,096": "kept_back/h100-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_captured-4096_u.json",
     "64 seats, up to 128": "kept_back/h100-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_64-seats_u.json",
     "64 seats, up to 512": "kept_back/h100-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_64-seats-captured-512_u.json",
+    "Qwen3 32B on H200, fp8, steps of 512 tokens": "kept_back/h200-sxm_vllm-0.24.0_qwen3-32b_fp8_tp1_steps-512_v.json",
+    "of 2,048": "kept_back/h200-sxm_vllm-0.24.0_qwen3-32b_fp8_tp1_steps-2048_v.json",
+    "of 8,192": "kept_back/h200-sxm_vllm-0.24.0_qwen3-32b_fp8_tp1_steps-8192_v.json",
+    "Qwen3 30B-A3B on H200, fp8, steps of 1,024": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_steps-1024_v.json",
+    "TP 2, steps of 8,192, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp2_captured-4096_v.json",
 }
 BURSTS = {
     "q512-calm": (REQUESTS, "h100-q30ba3b-fp8-tp1-open-40_o"),
@@ -58,7 +63,15 @@ def read(file: str) -> dict[str, Any]:
 def predictions() -> dict[str, Any]:
     return {
         name: said
-        for day in ("2026-11-27-o", "2026-11-27-p", "2026-11-27-q", "2026-11-27-r", "2026-11-28-t", "2026-11-28-u")
+        for day in (
+            "2026-11-27-o",
+            "2026-11-27-p",
+            "2026-11-27-q",
+            "2026-11-27-r",
+            "2026-11-28-t",
+            "2026-11-28-u",
+            "2026-11-28-v",
+        )
         for name, said in read(str(Path("predicted") / f"{day}.json"))["predictions"].items()
     }
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from solver.candidates.screening import at_even_odds, screen, with_targets, with_workload
+from solver.candidates.screening import at_even_odds, no_better_than_smaller, screen, with_targets, with_workload
 from solver.engine.screened_capacity import (
     IN_FLIGHT_GRID,
     ScreenedTimes,
@@ -46,7 +46,7 @@ def test_every_row_is_as_if_it_were_screened_by_itself(targets: Targets, away: d
             front,
             in_flight=IN_FLIGHT_GRID,
             kv_cache_tokens=space.cache_tokens(traffic.prompt.mean + traffic.output.mean / 2.0)[:, None],
-            max_batched_tokens=float(space.settings.max_batched_tokens),
+            max_batched_tokens=space.batched_tokens[:, None].astype(float),
             max_sequences=float(space.settings.max_sequences),
         )
         points = OperatingPoints(**{name: getattr(points, name)[members] for name in OperatingPoints.__slots__})
@@ -58,9 +58,8 @@ def test_every_row_is_as_if_it_were_screened_by_itself(targets: Targets, away: d
             found = capacity(times, one.workload.only.targets, margin, network)
             assert np.array_equal(one.capacity.requests_per_s[mine], found.requests_per_s)
             assert np.array_equal(one.capacity.best_s[mine], found.best_s)
-            most = np.where(
-                one.allowed[mine], most_requests_per_s(times, one.workload.only.targets, margin, network), 0.0
-            )
+            tried = one.allowed[mine] & ~no_better_than_smaller([one])[mine]
+            most = np.where(tried, most_requests_per_s(times, one.workload.only.targets, margin, network), 0.0)
             assert np.array_equal(one.most_requests_per_s[mine], most)
             assert np.array_equal(one.saturation_requests_per_s[mine], saturation_requests_per_s(points))
 
