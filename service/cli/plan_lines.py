@@ -142,7 +142,7 @@ def _limits_whole_requests(workload: Answer) -> bool:
 
 def _by_class(classes: list[dict[str, Any]], is_limited: bool) -> str:
     return "\n".join(
-        f"[bold]{escape(one['traffic_class'])}[/bold]\n{_predicted(one['predicted'], is_limited)}" for one in classes
+        f"[bold]{escape(one['traffic_class'])}[/bold]\n{_predicted(one, is_limited)}" for one in classes
     )
 
 
@@ -159,7 +159,7 @@ def _predicted(line: Mapping[str, Any], is_limited: bool) -> str:
     """is_limited: whole requests have a target, so that a plan shows what it was held to."""
     predicted = line["predicted"]
     if predicted is None:
-        return "not predicted in time" if line["serves_requests_per_s"] else "stands by"
+        return "stands by" if line.get("serves_requests_per_s") == 0.0 else "not predicted in time"
     hits = predicted.get("prefix_hit_fraction")
     shown = [("TTFT", "ttft_ms")]
     shown += [("first answer token", "ttfat_ms")] if predicted.get("ttfat_ms") else []

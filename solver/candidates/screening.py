@@ -209,7 +209,11 @@ def _differ_in_targets_only(one: Workload, other: Workload) -> bool:
 def of_classes(workload: Workload, classes: Sequence[ScreenedClass]) -> Screened:
     """A workload whose classes are screened, without what steps of the next smaller size do as well."""
     dropped = no_better_than_smaller(classes)
-    classes = [_without(one, dropped) for one in classes]
+    return together(workload, [_without(one, dropped) for one in classes])
+
+
+def together(workload: Workload, classes: Sequence[ScreenedClass]) -> Screened:
+    """A workload of these classes, which has as many candidates as they have."""
     power = [np.where(one.serves, one.power_w_per_replica, 0.0) for one in classes]
     return Screened(workload, tuple(classes), np.max(power, axis=0))
 

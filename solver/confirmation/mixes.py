@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from solver.candidates.screening import Screened, of_classes
+from solver.candidates.screening import Screened, together
 from solver.capacity.goal import DRAW_EXCESS
 from solver.capacity.sustained_rate import Bracket, CandidateReplica
 from solver.confirmation.brackets import Brackets
@@ -144,7 +144,7 @@ def alone_of(screened: Screened, group: Sequence[int]) -> Screened:
     """Classes that no engine tells apart as the only traffic of their workload, at the rate of all of them."""
     one = screened.classes[group[0]]
     workload = with_rate(one.workload, math.fsum(screened.workload.classes[k].requests_per_s for k in group))
-    return of_classes(workload, [replace(one, workload=workload)])
+    return together(workload, [replace(one, workload=workload)])
 
 
 def _may_carry_alone(

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import pytest
 from fastapi.testclient import TestClient
 
+from solver.engine import profiles
 from solver.recommend import recommend
 from solver.workload import EngineSettings, Workload
 
@@ -30,13 +31,14 @@ def asked(targets: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture
 def captures_512(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plans whose engines are told to capture what vLLM does unless told: a crowd on 512 seats is launched step by step."""
+    """Plans whose engines are told no more than vLLM does unless told: a crowd on 512 seats is launched step by step."""
     own = recommend.engine_settings
 
     def settings(engine: EngineSettings, workload: Workload) -> EngineSettings:
         return replace(own(engine, workload), max_captured_tokens=512)
 
     monkeypatch.setattr(recommend, "engine_settings", settings)
+    monkeypatch.setattr(profiles, "PLANNED_STEPS", {})
 
 
 @pytest.fixture

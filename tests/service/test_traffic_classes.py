@@ -224,7 +224,7 @@ class TestAnswers:
     def test_an_impossible_class_is_named(self, client: TestClient) -> None:
         body = changed(MIXED, f"{CLASSES}/1/targets", {"ttft_ms": {"p95": 20}})
         body |= {
-            "time_limit_s": 2,
+            "time_limit_s": 5,
             "limits": {"devices": ["h100-sxm"], "sourcing": "any"},
         }  # few, so that all is explained in time
         answer = recommended(client, body)

@@ -18,7 +18,7 @@ from solver.recommend import predicted_lines, recommend
 from solver.recommend.recommend import explained, solve_request
 from tests.solver.planning_cases import A100, MEMO, offer, planning, workload
 
-TIGHT = workload(rate=60.0, tpot={"p95": 0.016})
+TIGHT = workload(rate=60.0, tpot={"p95": 0.014})
 
 
 def test_nothing_is_where_time_suffices() -> None:
