@@ -141,9 +141,7 @@ def _limits_whole_requests(workload: Answer) -> bool:
 
 
 def _by_class(classes: list[dict[str, Any]], is_limited: bool) -> str:
-    return "\n".join(
-        f"[bold]{escape(one['traffic_class'])}[/bold]\n{_predicted(one, is_limited)}" for one in classes
-    )
+    return "\n".join(f"[bold]{escape(one['traffic_class'])}[/bold]\n{_predicted(one, is_limited)}" for one in classes)
 
 
 def role_text(line: Answer) -> str:
