@@ -121,8 +121,8 @@ def test_contradictory_limits_are_both_named(client: httpx.Client) -> None:
     cheapest = client.post("/v1/recommendations", json=asked(limits=known, **freer)).json()["totals"]
     frugal = client.post("/v1/recommendations", json=asked(objective="power", limits=few, **freer)).json()["totals"]
     assert frugal["power_kw"] < cheapest["power_kw"]
-    budget = {"max_usd_per_hour": f"{float(cheapest['usd_per_hour']) * 1.04:.6f}"}
-    power = {"max_power_kw": frugal["power_kw"] * 1.04}
+    budget = {"max_usd_per_hour": f"{float(cheapest['usd_per_hour']) * 1.001:.6f}"}
+    power = {"max_power_kw": frugal["power_kw"] * 1.001}
     answer = client.post("/v1/recommendations", json=asked(limits=few | budget | power, **freer)).json()
     assert answer["outcome"] == "infeasible", answer["totals"]
     limits = set(answer["conflicts"][0]["limits"])
