@@ -20,6 +20,7 @@ from service.wire.recommendations import LimitsIn
 from service.wire.training_plans import TrainingJobIn, TrainingRecommendationIn
 from solver.errors import FigureMissingError, NoPlanInTimeError, SolverError, UnsupportedError
 from solver.hardware import Node, Offer
+from solver.horizon.solve import LEAST_S
 from solver.llm_shape import LlmShape
 from solver.training.estimate import RatioInterval, TrainingEstimate, compared, estimate_training, model_flop_per_token
 from solver.training.goodput import Reliability, goodput_fraction
@@ -50,8 +51,6 @@ WEEKS = 12
 FAILURES, CHECKPOINT_RATE, RESTART = "device_hours_between_failures", "checkpoint_bytes_per_s_per_node", "restart_s"
 BOOKED = "capacity_block"
 """The commitment of machines booked ahead for days."""
-LEAST_S = 0.05
-"""No programme is given less time."""
 SLOWER_THAN_DEADLINE = 2.0
 """Ways that take longer than this many times the time there is are told as no price of the deadline."""
 

@@ -218,17 +218,17 @@ def together(workload: Workload, classes: Sequence[ScreenedClass]) -> Screened:
     return Screened(workload, tuple(classes), np.max(power, axis=0))
 
 
-LITTLE_LESS = 0.98
-"""Share of what the largest steps complete, whatever the latency, from which on the next smaller ones stand for them: in what simulation
-finds replicas to sustain within their targets that loses little (``python -m tests.bench.steps_tried``). No target decides it,
-so that a looser one never leaves fewer to choose among."""
-
-
 def _without(one: ScreenedClass, dropped: NDArray[np.bool_]) -> ScreenedClass:
     """A class that these rows do not serve, in pools aside, whose steps are as asked."""
     if not one.serves[dropped].any():
         return one
     return replace(_narrowed(one, ~dropped), roles=one.roles)
+
+
+LITTLE_LESS = 0.98
+"""Share of what the largest steps complete, whatever the latency, from which on the next smaller ones stand for them: in what simulation
+finds replicas to sustain within their targets that loses little (``python -m tests.bench.steps_tried``). No target decides it,
+so that a looser one never leaves fewer to choose among."""
 
 
 def no_better_than_smaller(classes: Sequence[ScreenedClass]) -> NDArray[np.bool_]:

@@ -22,6 +22,7 @@ QUEUED_TURNS, MOST_QUEUED_TURNS, MOST_QUEUED_TOKENS = 12, 60_000, 60_000_000
 SERVICE_SEED, SERVICE_TURNS = 101, 500
 """Of the look that says how long a turn takes, which is where sessions stand as a draw begins."""
 KEPT_LOOKS = 8
+"""How many of them are kept, for the draws of one load."""
 ALONE_TURNS = 24
 """Of the look that says how long a turn takes that has a replica to itself."""
 
