@@ -146,7 +146,7 @@ def _largest_fraction(assembly: Assembly, resolver: Resolver) -> float | None:
     problem = assembly.problem
     if not len(problem.deployments) or not problem.offers:
         return 0.0
-    vast = replace(bounded(problem), objective="throughput")
+    vast = replace(bounded(problem), objective="throughput", is_cheapest_asked=False)
     found = resolver.best(replace(assembly, problem=vast), gap_fraction=SHARE_GAP_FRACTION)
     if found.throughput_multiple is None:
         return 0.0

@@ -148,7 +148,8 @@ class FleetProblem:
 
     ``objective``: cost (USD per hour), power (W), carbon (kg CO2e per hour), or throughput (the largest multiple θ of
     all demand together that is not fixed, at most ``most_multiple``).
-    ``required``: what every plan must contain, for asking what that costs.
+    ``required``: what every plan must contain, for asking what that costs. ``is_cheapest_asked``: of all that are as good by another
+    objective than cost, is the cheapest asked for? Off where nothing but the objective's value is read.
     """
 
     offers: tuple[OfferSlot, ...]
@@ -158,6 +159,7 @@ class FleetProblem:
     objective: Objective = "cost"
     most_multiple: float | None = None
     required: tuple[MustUse, ...] = ()
+    is_cheapest_asked: bool = True
 
     def __post_init__(self) -> None:
         if len({offer.id for offer in self.offers}) != len(self.offers):

@@ -48,7 +48,7 @@ def level_problem(problem: FleetProblem, shares: Sequence[float | None], members
         demand if w in members else replace(served(demand, shares[w] or 0.0), is_fixed=True)
         for w, demand in enumerate(problem.demands)
     )
-    return replace(problem, demands=demands, objective="throughput", most_multiple=1.0)
+    return replace(problem, demands=demands, objective="throughput", most_multiple=1.0, is_cheapest_asked=False)
 
 
 def shed_problem(problem: FleetProblem, shares: Sequence[float]) -> FleetProblem:

@@ -175,7 +175,8 @@ def _attempt(
         if found is None and solved.proof == "optimal":
             raise SolverFailedError(f"the plan of {name} does not hold once its integers are rounded")
     bound = _bound(reduced, solved, draft)
-    if reduced.problem.objective != "cost" and found is not None and solved.proof == "optimal":
+    ties = reduced.problem.objective != "cost" and reduced.problem.is_cheapest_asked
+    if ties and found is not None and solved.proof == "optimal":
         cheaper = _cheapest_at(model, options, name, found, solved.seconds)
         seconds += cheaper[1]
         found = cheaper[0] or found

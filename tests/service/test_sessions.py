@@ -171,7 +171,17 @@ class TestPlans:
         stated = changed(spread, f"workloads/0/{AT}/replicas", over)
         again = client.post("/v1/recommendations", json=stated).json()
         assert again["totals"]["usd_per_hour"] == answer["totals"]["usd_per_hour"]
-        assert again["plan"][0]["predicted"] == line["predicted"]
+        sessions = {**SESSIONS, "routing": routing, "system_prompts": system_prompts, "replicas": over}
+        found = estimated(
+            client,
+            {
+                "llm": "llama-3.1-8b", "device": line["device"], "node": line["node"], "layout": line["layout"],
+                "precision": line["precision"], "engine": line["engine_settings"], "traffic": TRAFFIC | {"sessions": sessions},
+                "load": {"kind": "open", "requests_per_s": line["serves_requests_per_s"] / line["replicas"]},
+            },
+        )  # fmt: skip
+        for metric in ("ttft_ms", "tpot_ms", "e2e_ms", "prefix_hit_fraction", "routed_over"):
+            assert found[metric] == line["predicted"][metric], metric
         sticky = client.post("/v1/recommendations", json=SPREAD).json()
         assert float(sticky["totals"]["usd_per_hour"]) <= float(answer["totals"]["usd_per_hour"])
         assert answer["outcome"] == "optimal", answer["solve"]
