@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from solver.candidates.space import SearchSpace
 from solver.engine.screened_capacity import IN_FLIGHT_GRID, ScreenedTimes, capacity, squared_variation
-from solver.engine.steady import OperatingPoints, StepGrid, interpolate
+from solver.engine.steady import OperatingPoints, StepGrid, interpolate, pairs_s
 from solver.lengths import Lengths
-from solver.step.blocks import attention_pairs
 from solver.workload import Percentile, Targets, Traffic
 
 Floats = NDArray[np.float64]
@@ -70,7 +69,7 @@ def prefill_requests_per_s(stream: Streamed) -> Floats:
     most = float(space.settings.max_batched_tokens)
     prompt = max(1.0, traffic.prompt.mean * (1.0 - traffic.shared_prefix_fraction))
     cached = traffic.prompt.mean - prompt
-    pairs = _pairs_s(grid, prompt, cached)
+    pairs = pairs_s(grid, prompt, cached)
     chunk = min(prompt, most)
     alone = interpolate(grid.mixed_s, np.full_like(grid.sequence_s, chunk)) * (prompt / chunk) + pairs
     together = interpolate(grid.mixed_s, np.full_like(grid.sequence_s, most)) * (prompt / most) + pairs
@@ -90,13 +89,6 @@ def prefill_requests_per_s(stream: Streamed) -> Floats:
     best = np.where(fits, LOADS[None, :], 0.0).max(axis=1)
     rate: Floats = best * grid.lanes[:, 0] / service[:, 0]
     return np.where(rate > LEAST_REQUESTS_PER_S, rate, 0.0)
-
-
-def _pairs_s(grid: StepGrid, prompt: float, cached: float) -> Floats:
-    total: Floats = np.zeros_like(grid.sequence_s)
-    for limit, seconds, _ in grid.pairs:
-        total = total + seconds * attention_pairs(prompt, cached, limit)
-    return total
 
 
 def _wait_s(service: Floats, prompt: Lengths, percentile: Percentile) -> Floats:

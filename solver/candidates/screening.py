@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from solver.candidates.confidence import margins
 from solver.candidates.distinct_times import DistinctTimes, merged
 from solver.candidates.phase_capacity import LEAST_REQUESTS_PER_S, RoleCapacities, Streamed, role_capacities
 from solver.candidates.space import SearchSpace
+from solver.candidates.turns_found import turns_at
 from solver.capacity.goal import Goal
 from solver.capacity.sustained_rate import CandidateReplica
 from solver.corrections.applied import CorrectionSet, configuration_correction
@@ -23,6 +25,7 @@ from solver.engine.screened_capacity import (
 )
 from solver.engine.steady import OperatingPoints, StepGrid, operating_points
 from solver.prediction.estimate import without_probes
+from solver.replay.found_shares import found_shares
 from solver.step.power import capped_w
 from solver.traffic_classes import each_alone, with_targets_of
 from solver.workload import Targets, Workload
@@ -255,23 +258,29 @@ def _screened_class(
     own = mean_context - traffic.prompt.mean * traffic.shared_memory_fraction
     cache = cache * (mean_context / max(own, 1.0)) if unshared < 1.0 else cache
     first, place = space.distinct
+    shares = None if traffic.sessions is None else found_shares(traffic)
     result: list[tuple[NDArray[np.int64], OperatingPoints]] = []
     for front, members in space.fronts:
         mine = np.flatnonzero(np.isin(first, members))
-        result.append(
-            (
-                mine,
-                operating_points(
-                    _rows_of(space, first[mine]),
-                    traffic,
-                    front if traffic.sessions is None else front.of_turns(),
-                    in_flight=IN_FLIGHT_GRID,
-                    kv_cache_tokens=cache[first[mine]][:, None],
-                    max_batched_tokens=space.batched_tokens[first[mine]][:, None].astype(float),
-                    max_sequences=float(space.settings.max_sequences),
-                ),
-            )
+        rows = first[mine]
+        points = partial(
+            operating_points,
+            _rows_of(space, rows),
+            traffic,
+            front if shares is None else front.of_turns(),
+            in_flight=IN_FLIGHT_GRID,
+            kv_cache_tokens=cache[rows][:, None],
+            max_batched_tokens=space.batched_tokens[rows][:, None].astype(float),
+            max_sequences=float(space.settings.max_sequences),
         )
+        if shares is None:
+            found = points()
+        else:
+            lanes, own = space.grid.lanes[rows], space.cache_tokens(mean_context)[rows][:, None]
+            # A tier under the cache is taken to forget nothing.
+            own = np.where(space.without_host_cache[rows][:, None], own, np.inf)
+            found = turns_at(points, shares, own / lanes, lanes, traffic.shared_prefix_fraction)
+        result.append((mine, found))
     points = result[0][1] if len(result) == 1 else merged(len(first), result)
     distinct = DistinctTimes(ScreenedTimes(points, traffic), first, place)
     margin: Floats | float = 1.0

@@ -199,7 +199,8 @@ def _context_s(grid: StepGrid, sequences: Matrix, mean_context: float) -> Matrix
     return total
 
 
-def _pairs_s(grid: StepGrid, prompt: float, cached: float) -> Matrix:
+def pairs_s(grid: StepGrid, prompt: Matrix | float, cached: Matrix | float) -> Matrix:
+    """Attention of a prompt's new tokens over those before them and ``cached`` ones, (N, 1) or as they are."""
     total: Matrix = np.zeros((grid.decode_s.shape[0], 1))
     for limit, seconds, _ in grid.pairs:
         total = total + seconds * attention_pairs(prompt, cached, limit)
@@ -215,6 +216,7 @@ def operating_points(
     kv_cache_tokens: Matrix,
     max_batched_tokens: Matrix,
     max_sequences: float,
+    found_fraction: Matrix | float | None = None,
 ) -> OperatingPoints:
     """Steady state of every candidate at every number of requests in flight.
 
@@ -231,8 +233,10 @@ def operating_points(
     drafts' own time each, and a token 1/E of a step.
 
     in_flight: (K,) per lane. kv_cache_tokens: (N, 1) over the whole replica; its lanes share it. max_batched_tokens: (N, 1).
+    found_fraction: of prompts, what the cache has, where that is known more closely than by the traffic, (N, K).
     """
-    prompt = max(1.0, traffic.prompt.mean * (1.0 - traffic.shared_prefix_fraction))
+    found = traffic.shared_prefix_fraction if found_fraction is None else found_fraction
+    prompt = np.maximum(1.0, traffic.prompt.mean * (1.0 - found))
     cached = traffic.prompt.mean - prompt
     output = max(1.0, traffic.output.mean)
     width, kept, drafts = grid.queries, grid.tokens_per_step, bool(grid.draft_steps.any())
@@ -240,7 +244,7 @@ def operating_points(
     per_step = np.maximum(steps, 1.0)
     c = np.minimum(in_flight[None, :], max_sequences) + 0.0 * grid.lanes
     mean_context = traffic.prompt.mean + output / 2.0
-    pairs = _pairs_s(grid, prompt, cached)
+    pairs = pairs_s(grid, prompt, cached)
     decoding = c
     step_s = first_s = prefill = met = passed = np.zeros_like(c)
     longer, prefilling = np.ones_like(c), np.zeros_like(c)

@@ -81,13 +81,13 @@ class BestOfBoxes(Generic[Answer]):
 
 
 def best_of_boxes(
-    solve: Callable[[CountBox], Solved[Answer] | None],
+    solve: Callable[[CountBox, Solved[Answer] | None], Solved[Answer] | None],
     workloads: int,
     gap_fraction: float,
     goes_on: Callable[[], bool],
 ) -> BestOfBoxes[Answer] | None:
-    """The least value over all numbers of replicas, with a bound. ``solve`` says None where it finds neither plan nor proof in its
-    time; so does this where that is all there is.
+    """The least value over all numbers of replicas, with a bound. ``solve`` is told the best so far, to which plans that are no better
+    may be left out; it says None where it finds neither plan nor proof in its time. So does this where that is all there is.
 
     goes_on: is there time for another box? gap_fraction: of the value, at which the search ends.
     """
@@ -103,7 +103,7 @@ def best_of_boxes(
         # Until a plan is known, the boxes without a limit lead to one.
         number = 0 if best is not None else _without_limit(waiting)
         above, box = waiting.pop(number)
-        solved = solve(box)
+        solved = solve(box, best)
         if solved is None:
             left.append(above)
             continue

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from solver.errors import NoPlanInTimeError
+from solver.fleet import FleetResult
 from solver.fleet.plan import PROVEN_GAP_FRACTION, gap_between
 from solver.outcome import Outcome, Status
 from solver.planning.assemble import with_most_copies
@@ -36,13 +37,15 @@ AtMost = Mapping[int, float]
 class SpreadProblem:
     """A request with its open workloads' turns spread over stated numbers of replicas. most_copies: of each workload in its plan.
 
-    at_most: by workload, what is known already. spreads: of which workloads turns are spread over all replicas.
+    at_most: by workload, what is known already. spreads: of which workloads turns are spread over all replicas. least_known: the
+    cheapest plan of other numbers of replicas, where only a cheaper one is asked for.
     """
 
     planning: PlanningInput
     most_copies: tuple[int | None, ...]
     spreads: tuple[bool, ...]
     at_most: tuple[AtMost, ...]
+    least_known: FleetResult | None = None
 
 
 Solve = Callable[[SpreadProblem], "SolvedRequest"]
@@ -82,13 +85,13 @@ class SpreadSearch:
     def open(self) -> tuple[bool, ...]:
         return tuple(is_open(workload) for workload in self.planning.workloads)
 
-    def problem(self, box: CountBox) -> SpreadProblem:
+    def problem(self, box: CountBox, least_known: FleetResult | None) -> SpreadProblem:
         """The box's problem where turns are spread over its least numbers; within what is left of the time."""
         spent_s = self.planning.clock() - self.began_s
         limit_s = max(self.planning.time_limit_s - spent_s, LEAST_TIME_FRACTION * self.planning.time_limit_s)
         planning = replace(spread_over(self.planning, box.least), time_limit_s=limit_s)
         at_most = tuple(self.known(w, box.least[w]) for w in range(len(self.planning.workloads)))
-        return SpreadProblem(planning, box.most, self.open, at_most)
+        return SpreadProblem(planning, box.most, self.open, at_most, least_known)
 
     def known(self, workload: int, count: int) -> AtMost:
         """What its replicas do not sustain more than where there are ``count``: no more than was shown of fewer."""
@@ -99,10 +102,10 @@ class SpreadSearch:
                     found[row] = min(rate, found.get(row, math.inf))
         return found
 
-    def solved(self, box: CountBox) -> "SolvedRequest":
+    def solved(self, box: CountBox, least_known: FleetResult | None) -> "SolvedRequest":
         """The box's problem solved, and what it showed noted where that says something of more replicas."""
         self.solves += 1
-        answer = self.solve(self.problem(box))
+        answer = self.solve(self.problem(box, least_known))
         for w, workload in enumerate(self.planning.workloads):
             if is_open(workload):
                 brackets = answer.confirmations.facts.of(answer.assembly.screened[w]).known
@@ -123,16 +126,24 @@ class SpreadSearch:
     def sign(self) -> float:
         return -1.0 if self.planning.objective == "throughput" else 1.0
 
-    def in_box(self, box: CountBox) -> "Solved[SolvedRequest] | None":
-        """What the box's problem comes to; None where there is neither a plan nor a proof in time."""
+    def in_box(self, box: CountBox, best: "Solved[SolvedRequest] | None") -> "Solved[SolvedRequest] | None":
+        """What the box's problem comes to; None where there is neither a plan nor a proof in time.
+
+        Of costs, plans that are dearer than the best so far are not looked at: such a box is bounded by that.
+        """
+        least, most = None, math.inf
+        if best is not None and self.planning.objective == "cost":
+            least, most = best.answer.result, best.value
         try:
-            answer = self.solved(box)
+            answer = self.solved(box, least)
         except NoPlanInTimeError:
             return None
         result = answer.result
+        if least is not None and result.plan is least.plan:
+            return Solved(answer, math.inf, most, None)
         if result.plan is None or result.objective is None:
-            return Solved(answer, math.inf, math.inf, None) if result.outcome is Outcome.INFEASIBLE else None
-        bound = -math.inf if result.bound is None else self.sign * result.bound
+            return Solved(answer, math.inf, most, None) if result.outcome is Outcome.INFEASIBLE else None
+        bound = -math.inf if result.bound is None else min(self.sign * result.bound, most)
         return Solved(answer, self.sign * result.objective, bound, self.copies_of(answer))
 
     def goes_on(self) -> bool:

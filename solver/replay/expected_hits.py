@@ -70,7 +70,54 @@ def expected_hit_fraction(
         raise InvalidInputError("what a cache finds of sessions needs sessions, a rate, a cache and blocks")
     if sessions.spread_over > 1 and sessions.routing == "prefix_aware":
         raise InvalidInputError("what routing by prefixes keeps together is simulated, not approximated")
-    uses = uses_of(traffic, block_tokens)
+    reuse = reuse_of(uses_of(traffic, block_tokens), sessions, requests_per_s, block_tokens, service_s)
+    return float(reuse.found_fraction(np.array([cache_tokens / block_tokens]))[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reuse:
+    """What turns would find again at a rate: by turn, blocks used of others since their own, their document and their system prompt were.
+
+    own: blocks that the session left. prompt_blocks: of a prompt on average.
+    """
+
+    own: Vector
+    since_own: Vector
+    since_document: Vector
+    since_system: Vector
+    openings: "Openings"
+    prompt_blocks: float
+
+    def found_fraction(self, room_blocks: Vector) -> Vector:
+        """Share of the blocks of prompts that caches of these sizes have."""
+        parts = self.openings
+        shared = parts.system_blocks + parts.document_blocks
+        found = _mean_clipped(room_blocks - shared, self.since_own, self.own)
+        if parts.document_blocks:
+            whole = np.full(len(self.own), float(parts.document_blocks))
+            found = found + _mean_clipped(room_blocks - parts.system_blocks, self.since_document, whole)
+        if parts.system_blocks:
+            found = found + _mean_clipped(room_blocks, self.since_system, np.full(len(self.own), float(parts.system_blocks)))
+        return found / self.prompt_blocks
+
+
+def _mean_clipped(room: Vector, used: Vector, most: Vector) -> Vector:
+    """mean of clip(room − used, 0, most) over turns = mean of max(room − used, 0) − mean of max(room − used − most, 0), for every room.
+
+    >>> _mean_clipped(np.array([1.0, 4.0, 9.0]), np.array([0.0, 3.0, np.inf]), np.array([2.0, 2.0, 0.0])).round(3).tolist()
+    [0.333, 1.0, 1.333]
+    """
+    return _mean_beyond(room, used) - _mean_beyond(room, used + most)
+
+
+def _mean_beyond(room: Vector, used: Vector) -> Vector:
+    ordered = np.sort(used[np.isfinite(used)])
+    below = np.searchsorted(ordered, room)
+    return (room * below - np.concatenate([[0.0], np.cumsum(ordered)])[below]) / len(used)
+
+
+def reuse_of(uses: Uses, sessions: Sessions, requests_per_s: float, block_tokens: int, service_s: float) -> Reuse:
+    """A draw of what passes by between uses, for turns sent to one replica at a rate: see ``expected_hit_fraction``."""
     passing = passing_of(uses, service_s, requests_per_s)
     openings = Openings.of(sessions, block_tokens)
     rng = np.random.default_rng(SAMPLE_SEED + 1)
@@ -79,17 +126,15 @@ def expected_hit_fraction(
     if openings.documents > 1:
         others = 1.0 / (1.0 / openings.systems - 1.0 / openings.pairs)
         system_ago_s = np.minimum(document_ago_s, _silent_s(passing, others, rng, len(uses.own)))
-    room = cache_tokens / block_tokens
-    shared = openings.system_blocks + openings.document_blocks
-    found = np.clip(room - shared - _used_since(uses.gap_s, passing, openings, "none", rng), 0.0, uses.own)
-    if openings.document_blocks:
-        left = room - openings.system_blocks - _used_since(document_ago_s, passing, openings, "pair", rng)
-        found += np.clip(left, 0.0, openings.document_blocks)
-    if openings.system_blocks:
-        found += np.clip(
-            room - _used_since(system_ago_s, passing, openings, "system", rng), 0.0, openings.system_blocks
-        )
-    return float(found.mean()) * block_tokens / uses.mean_prompt_tokens
+    nothing = np.zeros(0)
+    return Reuse(
+        own=uses.own,
+        since_own=_used_since(uses.gap_s, passing, openings, "none", rng),
+        since_document=_used_since(document_ago_s, passing, openings, "pair", rng) if openings.document_blocks else nothing,
+        since_system=_used_since(system_ago_s, passing, openings, "system", rng) if openings.system_blocks else nothing,
+        openings=openings,
+        prompt_blocks=uses.mean_prompt_tokens / block_tokens,
+    )
 
 
 def expected_tier_fractions(
@@ -133,12 +178,12 @@ class Openings:
 
 
 @lru_cache(maxsize=256)
-def uses_of(traffic: Traffic, block_tokens: int) -> Uses:
-    """A sample of turns, each sent to one of the replicas that sessions spread over."""
+def uses_of(traffic: Traffic, block_tokens: int, sampled: int = SAMPLED_TURNS) -> Uses:
+    """A sample of so many turns, each sent to one of the replicas that sessions spread over."""
     sessions = traffic.sessions
     if sessions is None:
         raise InvalidInputError("requests that belong to no sessions are not turns of them")
-    count = max(LEAST_SAMPLED, min(MOST_SAMPLED * 8, int(SAMPLED_TURNS / sessions.turns.mean)))
+    count = max(LEAST_SAMPLED, min(MOST_SAMPLED * 8, int(sampled / sessions.turns.mean)))
     rng = np.random.default_rng(SAMPLE_SEED)
     turns = sampled_turns(sessions, traffic.output, count, rng, traffic.longest_tokens)
     total = len(turns.number)

@@ -110,18 +110,18 @@ def context_limit(group: AttentionGroup) -> float:
     return float(group.attended_tokens_limit) if group.attended_tokens_limit > 0 else float("inf")
 
 
-def attention_pairs(new_tokens: float, cached_tokens: float, limit: float = float("inf")) -> float:
+def attention_pairs(new_tokens: Quantity, cached_tokens: Quantity, limit: float = float("inf")) -> Quantity:
     """(query, key) pairs of a prefill chunk: ``new_tokens`` after ``cached_tokens``, each query looking back at most ``limit``.
 
         q·c₀ + q²/2 without a limit
 
-    >>> attention_pairs(4, 0), attention_pairs(2, 10), attention_pairs(10, 0, limit=4)
-    (8.0, 22.0, 32.0)
+    >>> [float(pairs) for pairs in (attention_pairs(4, 0), attention_pairs(2, 10), attention_pairs(10, 0, limit=4))]
+    [8.0, 22.0, 32.0]
     """
-    inside = min(max(limit - cached_tokens, 0.0), new_tokens)
-    pairs = inside * cached_tokens + inside * inside / 2.0
-    rest = new_tokens - inside
-    return pairs + (rest * limit if rest > 0 else 0.0)
+    if limit == float("inf"):
+        return new_tokens * cached_tokens + new_tokens * new_tokens / 2.0
+    inside = np.minimum(np.maximum(limit - cached_tokens, 0.0), new_tokens)
+    return inside * cached_tokens + inside * inside / 2.0 + (new_tokens - inside) * limit
 
 
 def dense_width(group: FeedForwardGroup) -> float:

@@ -99,7 +99,7 @@ def step_terms(
     ) + sequences * _scalar(terms.decode_sequence_s(shape, rates))
     named["recurrent_state"] += sequences * _scalar(terms.recurrent_state_s(shape, rates))
     named["attention_prefill"] = sum(
-        _scalar(seconds) * attention_pairs(prefill_tokens, 0.0, limit)
+        _scalar(seconds) * _scalar(attention_pairs(prefill_tokens, 0.0, limit))
         for limit, seconds, _ in terms.prefill_pair_s(shape, rates)
     )
     if "adapters" in named:

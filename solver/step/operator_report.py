@@ -82,7 +82,7 @@ def prefill_attention(shape: LlmShape, rates: Rates, tokens: float) -> Operator:
     """
     flops = seconds = 0.0
     for limit, per_pair_s, per_pair in terms.prefill_pair_s(shape, rates):
-        pairs = blocks.attention_pairs(tokens, 0.0, limit)
+        pairs = _scalar(blocks.attention_pairs(tokens, 0.0, limit))
         flops += _scalar(per_pair) * pairs
         seconds += _scalar(per_pair_s) * pairs
     size = prefill_attention_bytes(shape, rates, tokens)
