@@ -90,6 +90,19 @@ class Traffic:
         return self.shared_prefix_fraction if self.held_once_fraction is None else self.held_once_fraction
 
     @property
+    def common_beginnings(self) -> tuple[tuple[float, int], ...]:
+        """What prompts begin with that others in progress begin with too: tokens of each part, and how many kinds of it there are."""
+        if self.sessions is not None:
+            each = self.sessions
+            parts = (
+                (each.system_tokens, each.system_prompts),
+                (each.document_tokens, each.system_prompts * each.documents),
+            )
+        else:
+            parts = ((self.prompt.mean * self.shared_memory_fraction, 1),)
+        return tuple((float(tokens), kinds) for tokens, kinds in parts if tokens)
+
+    @property
     def maximum(self) -> int:
         """Prompt and reply of the longest request."""
         longest = self.prompt.maximum + self.output.maximum

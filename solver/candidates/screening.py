@@ -414,6 +414,7 @@ def _rows_of(space: SearchSpace, members: NDArray[np.int64]) -> StepGrid:
         queries=grid.queries[members],
         tokens_per_step=grid.tokens_per_step[members],
         draft_steps=grid.draft_steps[members],
+        shared_read_fraction=grid.shared_read_fraction[members],
     )
 
 

@@ -50,6 +50,8 @@ class StepGrid:
     """Mean tokens of a sequence that one step yields."""
     draft_steps: Matrix
     """What drafting adds to a step, in decode steps without it."""
+    shared_read_fraction: Matrix
+    """Of a read of what several sequences share, what each further one takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,7 @@ def step_grid(
         queries=drafting.queries,
         tokens_per_step=drafting.tokens_per_step,
         draft_steps=drafting.draft_steps,
+        shared_read_fraction=column(rates.shared_read_fraction, rows),
     )
 
 
@@ -143,6 +146,7 @@ def joined_grids(grids: Sequence[StepGrid]) -> StepGrid:
         queries=np.vstack([g.queries for g in grids]),
         tokens_per_step=np.vstack([g.tokens_per_step for g in grids]),
         draft_steps=np.vstack([g.draft_steps for g in grids]),
+        shared_read_fraction=np.vstack([g.shared_read_fraction for g in grids]),
     )
 
 
@@ -192,11 +196,27 @@ class OperatingPoints:
     compute_utilisation: Matrix
 
 
-def _context_s(grid: StepGrid, sequences: Matrix, mean_context: float) -> Matrix:
+def _context_s(grid: StepGrid, sequences: Matrix, mean_context: Matrix | float) -> Matrix:
     total: Matrix = np.zeros_like(sequences)
     for limit, seconds, _ in grid.context:
-        total = total + seconds * sequences * min(mean_context, limit)
+        total = total + seconds * sequences * np.minimum(mean_context, limit)
     return total
+
+
+def read_context(grid: StepGrid, traffic: Traffic, sequences: Matrix) -> Matrix | float:
+    """Context that decode attention reads of each of so many sequences, in tokens of its own: what several share counts whole once, and
+    for each further one the share r of a read that it takes.
+
+        own + Σ tokens·(r + (1 − r)·d/n)     d = K·(1 − (1 − 1/K)^n) of the K kinds of a part are among n sequences
+
+    As ``kernel.timing.read_tokens`` has it of a step.
+    """
+    mean: Matrix | float = traffic.prompt.mean + max(1.0, traffic.output.mean) / 2.0
+    for tokens, kinds in traffic.common_beginnings:
+        n = np.maximum(sequences, 1.0)
+        distinct = kinds * (1.0 - (1.0 - 1.0 / kinds) ** n)
+        mean = mean - tokens * (1.0 - grid.shared_read_fraction) * (1.0 - distinct / n)
+    return mean
 
 
 def pairs_s(grid: StepGrid, prompt: Matrix | float, cached: Matrix | float) -> Matrix:
@@ -220,7 +240,7 @@ def operating_points(
 ) -> OperatingPoints:
     """Steady state of every candidate at every number of requests in flight.
 
-        t_d = step(n_d = c_d) + context · c_d·(S + Q/2)
+        t_d = step(n_d = c_d) + context · c_d·(S + Q/2)         what sequences share aside: ``read_context``
         x   = c_d/(Q−1) · t̂/τ;  m = min(x/(1−e^−x), (U−c_d)/S, c)  prompts that share a step, t̂ the step arrivals fall into
         q   = min(S, U−c_d);  n_ch = S/q
         w_p = (step(c_d + m·q) − t_d)·n_ch/m                    time one prompt adds; in a pipeline also to other batches
@@ -247,6 +267,7 @@ def operating_points(
     pairs = pairs_s(grid, prompt, cached)
     decoding = c
     step_s = first_s = prefill = met = passed = np.zeros_like(c)
+    read: Matrix | float = mean_context
     longer, prefilling = np.ones_like(c), np.zeros_like(c)
     for _ in range(FIXED_POINT_ROUNDS):
         worked_on = decoding * width
@@ -254,7 +275,8 @@ def operating_points(
         decode = body + decoding * grid.sequence_s
         if drafts:
             decode = decode + grid.draft_steps * (interpolate(grid.decode_s, decoding) + decoding * grid.sequence_s)
-        decode = decode + _context_s(grid, decoding, mean_context)
+        read = read_context(grid, traffic, decoding)
+        decode = decode + _context_s(grid, decoding, read)
         room = np.maximum(max_batched_tokens - worked_on, 1.0)
         arriving = np.maximum(decoding / per_step * longer, 1e-9)
         most = np.maximum(np.minimum(room / prompt, c), 1.0)  # no more prompts share a step than there are requests
@@ -289,7 +311,7 @@ def operating_points(
     busy = np.maximum(steps * step_s + first_s, np.maximum(c * np.maximum(taking_in, passed), 1e-12))
     rate = c / busy
     memory = (interpolate(grid.token_bytes, decoding * width) + sum(
-        size * decoding * min(mean_context, limit) for limit, _, size in grid.context
+        size * decoding * np.minimum(read, limit) for limit, _, size in grid.context
     )) / np.maximum(step_s, 1e-12)  # fmt: skip
     compute = rate * grid.flops_per_token * (prompt + output * width / kept)
     return OperatingPoints(

@@ -97,7 +97,9 @@ class Reuse:
             whole = np.full(len(self.own), float(parts.document_blocks))
             found = found + _mean_clipped(room_blocks - parts.system_blocks, self.since_document, whole)
         if parts.system_blocks:
-            found = found + _mean_clipped(room_blocks, self.since_system, np.full(len(self.own), float(parts.system_blocks)))
+            found = found + _mean_clipped(
+                room_blocks, self.since_system, np.full(len(self.own), float(parts.system_blocks))
+            )
         return found / self.prompt_blocks
 
 
@@ -130,7 +132,9 @@ def reuse_of(uses: Uses, sessions: Sessions, requests_per_s: float, block_tokens
     return Reuse(
         own=uses.own,
         since_own=_used_since(uses.gap_s, passing, openings, "none", rng),
-        since_document=_used_since(document_ago_s, passing, openings, "pair", rng) if openings.document_blocks else nothing,
+        since_document=_used_since(document_ago_s, passing, openings, "pair", rng)
+        if openings.document_blocks
+        else nothing,
         since_system=_used_since(system_ago_s, passing, openings, "system", rng) if openings.system_blocks else nothing,
         openings=openings,
         prompt_blocks=uses.mean_prompt_tokens / block_tokens,

@@ -82,7 +82,6 @@ class SteadyLane:
         self._configuration, self._tables, self._traffic = configuration, tables, traffic
         self._capacity_requests_per_s: float | None = None
         self._engine: KernelInput | None = None
-        self._turn_s: dict[float, float] = {}
         self._turn_alone_s: float | None = None
 
     def latencies(self, requests_per_s: float, seeds: tuple[int, ...], requests: int) -> Latencies:
@@ -123,18 +122,16 @@ class SteadyLane:
     def _of_sessions(self, requests_per_s: float, per_lane: float, seeds: tuple[int, ...], requests: int) -> Latencies:
         """The same of turns of sessions, whose hits depend on the rate and on this lane's cache."""
         first = int(requests * STEADY_WARM_UP_FRACTION)
-        if per_lane not in self._turn_s:
-            of = self._tables, self._schedule, self._traffic
-            if self._turn_alone_s is None:
-                self._turn_alone_s = of_sessions.turn_alone_s(*of)
-            self._turn_s[per_lane] = of_sessions.turn_s(*of, per_lane, self._turn_alone_s)
+        of = self._tables, self._schedule, self._traffic
+        if self._turn_alone_s is None:
+            self._turn_alone_s = of_sessions.turn_alone_s(*of)
+        paced = of_sessions.paced(*of, per_lane, requests, self._turn_alone_s)
         rows: list[tuple[Matrix, Matrix, Matrix]] = []
         most_in_flight = 0.0
         for seed in seeds:
-            run = of_sessions.replay_open(
-                self._tables, self._schedule, self._traffic, per_lane, self._turn_s[per_lane], requests, seed,
-                notes_gaps=False,
-            )  # fmt: skip
+            run = paced.run
+            if seed != paced.seed or requests < len(run.prompts):
+                run = of_sessions.replay_open(*of, per_lane, paced.service_s, requests, seed, notes_gaps=False)
             trace = run.trace
             in_flight = per_lane * float(trace.end_to_end_s.mean()) / self._seats
             most_in_flight = max(most_in_flight, in_flight)

@@ -355,7 +355,7 @@ def _run(
     if traffic.sessions is not None and concurrency:
         return of_sessions.replay_closed(tables, schedule, traffic, concurrency, count, seed)
     if traffic.sessions is not None:
-        service_s = of_sessions.turn_s(tables, schedule, traffic, rate)
+        service_s = of_sessions.paced(tables, schedule, traffic, rate, count).service_s
         return of_sessions.replay_open(tables, schedule, traffic, rate, service_s, count, seed)
     if count > MOST_REQUESTS:
         raise InvalidInputError(f"{count} requests are more than the {MOST_REQUESTS} one simulation accepts")

@@ -10,19 +10,33 @@ from solver.deployment.configuration import Configuration
 from solver.engine.replayable import MOST_REQUESTS, Prefixes
 from solver.engine.simulate import Schedule, SessionTrace, simulate_sessions
 from solver.errors import InvalidInputError
-from solver.replay.crowds import CROWD_SEED, crowd_requests, crowded_requests_per_s, lane_seats, steady_rate
+from solver.replay.crowds import (
+    CROWD_SEED,
+    CROWDED_FRACTION,
+    crowd_requests,
+    crowded_requests_per_s,
+    lane_seats,
+    steady_rate,
+)
 from solver.replay.session_draws import SessionDraw, closed_draw, open_draw, sessions_of
 from solver.step.tables import StepTables
-from solver.workload import Traffic
+from solver.workload import Sessions, Traffic
 
 QUEUED_OVER_SEATS = 4
 """Sessions whose turns wait, over seats, where it is asked what is completed once there is a queue."""
 QUEUED_TURNS, MOST_QUEUED_TURNS, MOST_QUEUED_TOKENS = 12, 60_000, 60_000_000
 """Turns of each client of such a run, of all at most, and tokens of all their replies at most."""
-SERVICE_SEED, SERVICE_TURNS = 101, 500
-"""Of the look that says how long a turn takes, which is where sessions stand as a draw begins."""
+SERVICE_SEED = 101
+"""Of the run that says how long a turn takes by itself."""
+LOOK_SEED, LOOK_TURNS, DRAW_SEED = 5, 1_000, 1
+"""Of the runs that say how long a turn takes at a rate: those of a quick look and of a first draw, which they then are."""
+GAP_FRACTION, TURN_FRACTION = 0.05, 0.2
+"""How far turns may take other than a draw begins with: of the time between two of a session, on which the rate turns, and where routers
+look at who is in progress, of what a turn takes."""
+MOST_PACED = 3
+"""Runs until they agree: above capacity none do, and near it the third is within a few per cent."""
 KEPT_LOOKS = 8
-"""How many of them are kept, for the draws of one load."""
+"""How many loads' are kept, for their draws."""
 ALONE_TURNS = 24
 """Of the look that says how long a turn takes that has a replica to itself."""
 
@@ -33,18 +47,62 @@ def turn_alone_s(tables: StepTables, schedule: Schedule, traffic: Traffic) -> fl
     return float(replay_closed(tables, schedule, alone, 1, ALONE_TURNS, SERVICE_SEED).trace.end_to_end_s.mean())
 
 
-@lru_cache(maxsize=KEPT_LOOKS)
-def turn_s(
-    tables: StepTables, schedule: Schedule, traffic: Traffic, requests_per_s: float, alone_s: float | None = None
-) -> float:
-    """Mean seconds that a turn takes at a rate of one lane, by a short run: what draws of that rate begin with. Kept: each of them asks.
+@dataclass(frozen=True, slots=True, eq=False)
+class Paced:
+    """An open load whose turns take what it was begun with: that time, and the run of ``seed`` that shows it."""
 
-    alone_s: ``turn_alone_s``, where it is known: the run itself begins with that. Routers that were told that turns take no time at
-    all would send them where nobody sends them.
+    service_s: float
+    seed: int
+    run: SessionTrace
+
+
+def is_paced(sessions: Sessions, begun_with_s: float, took_s: float) -> bool:
+    """Did turns take about what the draw was begun with? Where they take longer, the next ones are sent later than drawn, and the load is
+    no longer of its rate.
+
+    >>> from solver.lengths import fixed_lengths
+    >>> chat = Sessions(fixed_lengths(3), fixed_lengths(10), 30.0)
+    >>> is_paced(chat, 2.0, 3.0), is_paced(chat, 2.0, 4.0), is_paced(replace(chat, spread_over=2, routing="least_loaded"), 2.0, 3.0)
+    (True, False, False)
     """
-    begins_with_s = turn_alone_s(tables, schedule, traffic) if alone_s is None else alone_s
-    look = _drawn(schedule, traffic, requests_per_s, begins_with_s, SERVICE_TURNS, SERVICE_SEED)
-    return float(_run(tables, schedule, look).trace.end_to_end_s.mean())
+    off_s = abs(took_s - begun_with_s)
+    is_watched = sessions.spread_over > 1 and sessions.routing != "random"
+    if is_watched and off_s > TURN_FRACTION * took_s:
+        return False
+    return off_s <= GAP_FRACTION * (sessions.think_s + took_s)
+
+
+@lru_cache(maxsize=KEPT_LOOKS)
+def paced(
+    tables: StepTables,
+    schedule: Schedule,
+    traffic: Traffic,
+    requests_per_s: float,
+    count: int = LOOK_TURNS,
+    alone_s: float | None = None,
+) -> Paced:
+    """What a turn takes at a rate of one lane, by runs of at least ``count`` turns until one takes what it was begun with: what draws of
+    that rate begin with. Kept: each of them asks.
+
+    A look begins with what a turn takes alone, a longer run with what the look says. alone_s: ``turn_alone_s``, where it is known.
+    Raises InvalidInputError for an impossible load.
+    """
+    sessions = sessions_of(traffic)
+    if count <= LOOK_TURNS:
+        count, seed = LOOK_TURNS, LOOK_SEED
+        service_s = turn_alone_s(tables, schedule, traffic) if alone_s is None else alone_s
+    else:
+        seed = DRAW_SEED
+        service_s = paced(tables, schedule, traffic, requests_per_s, LOOK_TURNS, alone_s).service_s
+    seats = lane_seats(schedule, traffic)
+    for last in range(MOST_PACED):
+        run = replay_open(tables, schedule, traffic, requests_per_s, service_s, count, seed, notes_gaps=False)
+        took_s = float(run.trace.end_to_end_s.mean())
+        is_full = requests_per_s * took_s > CROWDED_FRACTION * seats
+        if is_full or last == MOST_PACED - 1 or is_paced(sessions, service_s, took_s):
+            break
+        service_s = took_s
+    return Paced(service_s, seed, run)
 
 
 def replay_open(
@@ -59,7 +117,7 @@ def replay_open(
     notes_gaps: bool = True,
 ) -> SessionTrace:
     """An open load of ``count`` turns at a rate of one lane, with sessions under way and a cache in use as it begins. service_s: see
-    ``turn_s``. Raises InvalidInputError for an impossible one."""
+    ``paced``. Raises InvalidInputError for an impossible one."""
     draw = _drawn(schedule, traffic, requests_per_s, service_s, count, seed)
     return _run(tables, schedule, draw, notes_gaps=notes_gaps)
 

@@ -26,7 +26,7 @@ from solver.prediction.lasting_queue import LastingQueue, lasting_queue
 from solver.replay.crowds import GLANCE_TURNOVERS
 from solver.replay.one_stream import capacity_requests_per_s, sampled_requests
 from solver.replay.session_draws import open_draw
-from solver.replay.sessions import turn_s
+from solver.replay.sessions import paced
 from solver.sessions import session_traffic
 from solver.workload import Load, Sessions, Targets, Traffic
 from tests.bench.long_capacities import ANCHOR
@@ -174,7 +174,7 @@ def after_a_burst(
     """An open load of sessions. burst: SESSIONS_AT_ONCE more begin with it."""
     assert traffic.sessions is not None
     tables, schedule = of.tables(), of.schedule()
-    service_s = turn_s(tables, schedule, traffic, requests_per_s)
+    service_s = paced(tables, schedule, traffic, requests_per_s).service_s
     draw = open_draw(
         traffic, requests_per_s, service_s, TURNS, seed,
         block_tokens=schedule.block_tokens, cache_tokens=schedule.kv_cache_tokens,

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from service.recommendations.spaces import SpaceCache
 from solver.capacity.sustained_rate import is_settled
-from solver.errors import UnsupportedError
+from solver.errors import InvalidInputError, UnsupportedError
 from solver.recommend.recommend import screened
 from tests.bench.planner import planning_of, seeded_database
 from tests.bench.random_requests import random_request
@@ -43,6 +43,21 @@ def random_drafting(rng: random.Random) -> dict[str, Any]:
     }
 
 
+def random_sessions(rng: random.Random) -> dict[str, Any]:
+    """Turns over openings that many share or few, sent to one replica or spread over some."""
+    return {
+        "turns": rng.choice([2, 4, 8, 15]),
+        "user_tokens": {"mean": (mean := rng.choice([50, 200, 600])), "p95": 3 * mean},
+        "think_time_s": rng.choice([2, 10, 30, 120]),
+        "system_prompt_tokens": rng.choice([0, 500, 2000, 6000]),
+        "system_prompts": rng.choice([1, 1, 20, 200]),
+        "document_tokens": rng.choice([0, 0, 4000]),
+        "documents": rng.choice([1, 10, 100]),
+        "routing": rng.choice(["random", "least_loaded", "prefix_aware"]),
+        "replicas": rng.choice([1, 1, 2, 3, 6]),
+    }
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.screening", description=__doc__)
     parser.add_argument("--requests", type=int, default=100)
@@ -51,6 +66,7 @@ def main() -> int:
     parser.add_argument(
         "--drafting", action="store_true", help="candidates that draft, of random lengths and acceptances"
     )
+    parser.add_argument("--sessions", action="store_true", help="requests that are turns of random sessions")
     arguments = parser.parse_args()
     rng, spaces, found = random.Random(arguments.seed), SpaceCache(), []
     with tempfile.TemporaryDirectory() as folder:
@@ -59,9 +75,16 @@ def main() -> int:
             body = random_request(rng, mixture=number % 2 == 0)
             if arguments.drafting:
                 body["workloads"][0]["drafting"] = random_drafting(rng)
+            if arguments.sessions:
+                asked = body["workloads"][0]["traffic"]
+                body["workloads"][0]["traffic"] = {
+                    "requests_per_s": asked["requests_per_s"],
+                    "output_tokens": {"mean": (mean := rng.choice([50, 200, 800])), "p95": 3 * mean},
+                    "sessions": random_sessions(rng),
+                }
             try:
                 planning = planning_of(url, body, spaces)
-            except UnsupportedError:  # longer than the model takes
+            except (UnsupportedError, InvalidInputError):  # longer than the model takes
                 continue
             workload = screened(planning, planning.workloads[0], spaces).only
             rows = [

@@ -245,7 +245,7 @@ class TestHostMemory:
             assert 100.0 in given
 
     BUSY = changed(
-        changed(changed(PLAN, f"workloads/0/{AT}/think_time_s", 120), "workloads/0/traffic/requests_per_s", 150),
+        changed(changed(PLAN, f"workloads/0/{AT}/think_time_s", 120), "workloads/0/traffic/requests_per_s", 170),
         "limits", {"devices": ["h100-sxm"], "providers": ["verda"]},
     )  # fmt: skip
     """More sessions than devices keep. One seller, whose nodes state what memory their hosts have."""

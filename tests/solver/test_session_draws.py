@@ -10,7 +10,7 @@ from solver.engine.simulate import simulate_sessions
 from solver.lengths import Lengths, fixed_lengths, lognormal_lengths, uniform_lengths
 from solver.replay.one_stream import open_draws
 from solver.replay.session_draws import closed_draw, open_draw
-from solver.replay.sessions import replay_open, turn_s
+from solver.replay.sessions import paced, replay_open
 from solver.replay.under_way import pool_of, to_come_s, under_way, within_s
 from solver.sessions import session_traffic
 from solver.workload import Load, Routing, Sessions, Traffic
@@ -106,7 +106,7 @@ def test_draws_say_what_a_long_run_from_an_empty_cache_comes_to(
         settled = np.flatnonzero((run.sent_s > 0.3 * arrivals_s[-1]) & (run.sent_s < arrivals_s[-1]))
         found = run.cached_tokens[settled].sum() / run.prompts[settled].sum()
         said.append((float(found), float(run.trace.end_to_end_s[settled].mean())))
-    service_s = turn_s(TABLES, schedule, traffic, rate)
+    service_s = paced(TABLES, schedule, traffic, rate).service_s
     drawn = []
     for seed in range(24):
         run = replay_open(TABLES, schedule, traffic, rate, service_s, 2_000, seed, notes_gaps=False)
@@ -123,17 +123,17 @@ def test_routers_are_told_what_turns_take(routing: Routing) -> None:
     """The run that says what turns take has them routed as if they took that long, or nearly."""
     for sessions, output, rate in ((CHATS, REPLIES, 14.0), (ABOUT_DOCUMENTS, fixed_lengths(150), 5.0)):
         traffic = traffic_of(replace(sessions, spread_over=4, routing=routing), output)
-        told_s = turn_s(TABLES, SCHEDULE, traffic, rate)
+        told_s = paced(TABLES, SCHEDULE, traffic, rate).service_s
         run = replay_open(TABLES, SCHEDULE, traffic, rate, told_s, 4_000, 1, notes_gaps=False)
         assert told_s == pytest.approx(float(run.trace.end_to_end_s[400:].mean()), rel=0.3)
 
 
 def test_draws_of_one_load_are_told_by_one_look() -> None:
     """Each looked for itself, which took half of the time of sessions over a hundred replicas."""
-    looked = turn_s.cache_info().misses
+    looked = paced.cache_info().misses
     traffic = traffic_of(replace(CHATS, spread_over=3, routing="least_loaded"))
     assert len(open_draws(HERE, TABLES, traffic, Load("open", requests_per_s=6.0, requests=200))) > 1
-    assert turn_s.cache_info().misses == looked + 1
+    assert paced.cache_info().misses == looked + 1
 
 
 def test_draws_are_no_longer_where_users_think_for_days() -> None:

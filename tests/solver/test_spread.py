@@ -78,7 +78,7 @@ class Market:
     def searched(self, most_solves: int = 100) -> tuple[BestOfBoxes[Counts] | None, int]:
         solves = 0
 
-        def solve(box: CountBox) -> Solved[Counts]:
+        def solve(box: CountBox, _best: Solved[Counts] | None) -> Solved[Counts]:
             nonlocal solves
             solves += 1
             result = solve_fleet(self.problem(box.least, box.most))
