@@ -5637,6 +5637,13 @@ class ReplicasChangeOut(TypedDict):
     disk_cache_gib: float
     """Of the node's local disks, what caches of prefixes may take for each device under host memory, GiB; 0 for none.
     """
+    max_batched_tokens: NotRequired[int | None]
+    """Most tokens the engine processes in one step, a count."""
+    max_sequences: NotRequired[int | None]
+    """Most requests the engine runs at once, a count."""
+    max_captured_tokens: NotRequired[int | None]
+    """Most tokens of a step that runs as a captured graph; larger ones are launched from the host, kernel by kernel.
+    """
     before: int
     """How it was; null where there was nothing."""
     after: int
@@ -5673,6 +5680,8 @@ class RoutingChangeOut(TypedDict):
     """How the model is spread over devices."""
     precision: PrecisionIn
     """Number formats of weights and KV cache."""
+    max_batched_tokens: NotRequired[int | None]
+    """Most tokens the engine processes in one step, a count."""
     before_fraction: float
     """Share that the line got, 0 to 1."""
     after_fraction: float

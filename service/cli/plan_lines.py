@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from service.cli.tables import layout_text
+from service.deployments.targets import ENGINE_TARGETS, TARGET_OF_ENGINE
 from service.figures import readable
 
 Answer = Mapping[str, Any]
@@ -31,7 +32,7 @@ def plan_table(plan: list[dict[str, Any]], workloads: Sequence[Answer]) -> Table
             f"{line['replicas']} × {layout_text(line['layout'])}{partition_text(line)}\n"
             f"weights {line['precision']['weights']}, KV {line['precision']['kv_cache']}\n"
             f"{100 * line['utilisation_fraction']:.0f} % of capacity used\n{escape(line['engine'])}"
-            f"{drafting_text(line)}{host_cache_text(line)}"
+            f"{scheduler_text(line)}{drafting_text(line)}{host_cache_text(line)}"
             + "".join(f"\n{class_text(one)}" for one in line.get("classes", ())),
             _by_class(line["classes"], is_limited) if line.get("classes") else _predicted(line, is_limited),
             f"{float(line['usd_per_hour']):,.2f}",
@@ -97,6 +98,37 @@ def partition_text(line: Answer) -> str:
     """
     partition = line.get("partition")
     return f" on {escape(partition['profile'])}" if partition else ""
+
+
+def scheduler_text(line: Answer) -> str:
+    """What the engine's server is told of its scheduler: tokens of its largest step, seats, and up to how many tokens are captured.
+
+    >>> settings = {"max_batched_tokens": 2048, "max_sequences": 512}
+    >>> scheduler_text({"engine": "vllm", "engine_settings": settings})
+    ', steps ≤ 2,048\\n512 seats'
+    >>> scheduler_text({"engine": "vllm", "engine_settings": settings | {"max_captured_tokens": 4096}})
+    ', steps ≤ 2,048\\n512 seats, graphs ≤ 4,096'
+    >>> scheduler_text({"engine": "tgi", "engine_settings": settings})
+    ''
+    """
+    settings = line.get("engine_settings") or {}
+    if not steps_text(line):
+        return ""
+    captured = settings.get("max_captured_tokens")
+    graphs = f", graphs ≤ {captured:,}" if captured else ""
+    return f"{steps_text(line)}\n{settings['max_sequences']:,} seats{graphs}"
+
+
+def steps_text(line: Answer) -> str:
+    """The largest step of the engine's scheduler, in tokens; nothing of an engine whose command is not written here.
+
+    >>> steps_text({"engine": "vllm", "engine_settings": {"max_batched_tokens": 512}}), steps_text({"engine": "vllm"})
+    (', steps ≤ 512', '')
+    """
+    if TARGET_OF_ENGINE.get(line["engine"], line["engine"]) not in ENGINE_TARGETS:
+        return ""
+    tokens = (line.get("engine_settings") or {}).get("max_batched_tokens")
+    return f", steps ≤ {tokens:,}" if tokens else ""
 
 
 def drafting_text(line: Answer) -> str:

@@ -11,6 +11,7 @@ from rich.table import Table
 from service.cli.client import Client
 from service.cli.exit_codes import CommandError, ExitCode
 from service.cli.output import print_json, standard_output
+from service.cli.plan_lines import steps_text
 from service.cli.tables import layout_text
 from service.figures import readable
 from service.settings import Settings
@@ -215,9 +216,10 @@ def _each(lines: Sequence[Mapping[str, Any]]) -> str:
 
     >>> line = {"usd_per_hour": "8.00", "serves_requests_per_s": 1.0, "utilisation_fraction": 0.5, "replicas": 2,
     ...         "precision": {"weights": "bf16"}, "device": "h200-sxm",
+    ...         "engine": "vllm", "engine_settings": {"max_batched_tokens": 2048},
     ...         "layout": {"tensor_parallel": 2, "pipeline_parallel": 1, "data_parallel": 1, "expert_parallel": 1}}
     >>> _each([line])
-    '$4.00 an hour (h200-sxm TP2 bf16 carries 1 req/s)'
+    '$4.00 an hour (h200-sxm TP2 bf16, steps ≤ 2,048 carries 1 req/s)'
     """
     carried = [
         line["serves_requests_per_s"] / line["utilisation_fraction"] if line["utilisation_fraction"] else 0.0
@@ -225,7 +227,7 @@ def _each(lines: Sequence[Mapping[str, Any]]) -> str:
     ]
     usd = sum(float(line["usd_per_hour"]) for line in lines)
     each = ", ".join(
-        f"{line['device']} {layout_text(line['layout'])} {line['precision']['weights']} carries "
+        f"{line['device']} {layout_text(line['layout'])} {line['precision']['weights']}{steps_text(line)} carries "
         f"{readable(rate / max(1, line['replicas']))} req/s"
         for line, rate in zip(lines, carried, strict=True)
     )

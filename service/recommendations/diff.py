@@ -16,8 +16,11 @@ DEGREES = {"tensor_parallel": "TP", "pipeline_parallel": "PP", "data_parallel": 
 PERCENT = 100.0
 LEAST_SHARE_CHANGE = 0.005
 """Below this a routing is called the same: plans of equal cost divide traffic a little differently."""
-ReplicaKey = tuple[str, str, str, str, tuple[int, ...], str, str, str, float, float]
-"""Workload, offer, device, engine, degrees, weights, KV cache, how it drafts as JSON (empty: not at all), GiB of the host's memory."""
+SCHEDULER = ("max_batched_tokens", "max_sequences", "max_captured_tokens")
+NOT_TOLD = 0
+ReplicaKey = tuple[str, str, str, str, tuple[int, ...], str, str, str, float, float, tuple[int, ...]]
+"""Workload, offer, device, engine, degrees, weights, KV cache, how it drafts as JSON (empty: not at all), GiB of the host's memory and
+of its disks, and what the engine's scheduler is told: tokens of its largest step, seats, tokens that are captured."""
 
 
 def plan_diff(before: RecommendationTable, after: RecommendationTable) -> PlanDiffOut:
@@ -91,6 +94,7 @@ def replicas_changes(before: list[Mapping[str, Any]], after: list[Mapping[str, A
             speculative=StatedDraftIn.model_validate_json(key[7]) if key[7] else None,
             host_cache_gib=key[8],
             disk_cache_gib=key[9],
+            **{name: tokens or None for name, tokens in zip(SCHEDULER, key[10], strict=True)},
             before=counts[0][key],
             after=counts[1][key],
         )
@@ -114,6 +118,7 @@ def _key(line: Mapping[str, Any]) -> ReplicaKey:
         line["workload"], line["offer"], line["device"], line["engine"], tuple(degrees[d] for d in DEGREES),
         precision["weights"], precision["kv_cache"], json.dumps(drafting, sort_keys=True) if drafting else "",
         settings.get("host_cache_gib") or 0.0, settings.get("disk_cache_gib") or 0.0,
+        tuple(settings.get(name) or NOT_TOLD for name in SCHEDULER),
     )  # fmt: skip
 
 
@@ -128,6 +133,7 @@ def routing_changes(before: list[Mapping[str, Any]], after: list[Mapping[str, An
             device=key[2],
             layout=LayoutIn(**dict(zip(DEGREES, key[4], strict=True))),
             precision=PrecisionIn.model_validate({"weights": key[5], "kv_cache": key[6]}),
+            max_batched_tokens=key[10][0] or None,
             before_fraction=min(1.0, shares[0].get((key, name), 0.0)),
             after_fraction=min(1.0, shares[1].get((key, name), 0.0)),
         )
@@ -174,9 +180,13 @@ def nodes_words(changes: list[NodesChangeOut]) -> list[str]:
 def _routing_words(changes: list[RoutingChangeOut]) -> list[str]:
     return [
         f"{c.workload}: {c.traffic_class} from {PERCENT * c.before_fraction:.3g} to {PERCENT * c.after_fraction:.3g} %"
-        f" on {_layout_words(c.layout)}, weights {c.precision.weights}, {c.device} at {c.offer}"
+        f" on {_layout_words(c.layout)}, weights {c.precision.weights}, {c.device} at {c.offer}{_steps_words(c)}"
         for c in changes
     ]
+
+
+def _steps_words(change: ReplicasChangeOut | RoutingChangeOut) -> str:
+    return f", steps of at most {change.max_batched_tokens:,} tokens" if change.max_batched_tokens else ""
 
 
 def _layout_words(layout: LayoutIn) -> str:
@@ -191,6 +201,9 @@ def _replica_words(changes: list[ReplicasChangeOut]) -> list[str]:
         how += "" if c.speculative is None else f", drafting {c.speculative.draft_tokens} tokens a step"
         how += f", {c.host_cache_gib:g} GiB of the host beside each device" if c.host_cache_gib else ""
         how += f", {c.disk_cache_gib:g} GiB of disk for each" if c.disk_cache_gib else ""
+        how += _steps_words(c)
+        how += f", {c.max_sequences:,} seats" if c.max_sequences else ""
+        how += f", graphs of at most {c.max_captured_tokens:,} tokens" if c.max_captured_tokens else ""
         size = abs(c.after - c.before)
         words.append(f"{c.workload}: {'start' if c.after > c.before else 'stop'} {size} × {how}")
     return words

@@ -37,6 +37,9 @@ class ReplicasChangeOut(Answer):
     """How they draft; null: not at all."""
     host_cache_gib: float
     disk_cache_gib: float
+    max_batched_tokens: int | None = None
+    max_sequences: int | None = None
+    max_captured_tokens: int | None = None
     before: int
     after: int
 
@@ -50,6 +53,7 @@ class RoutingChangeOut(Answer):
     device: str
     layout: LayoutIn
     precision: PrecisionIn
+    max_batched_tokens: int | None = None
     before_fraction: float
     after_fraction: float
 

@@ -3,6 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
@@ -76,6 +77,58 @@ def test_replicas_that_begin_to_draft_are_started_anew(client: TestClient, app: 
     assert [change["speculative"] for change in diff["replicas"]] == [None, drafting]
     how = "2 × TP4, weights fp8, KV bf16, h100-sxm at aws:x"
     assert diff["words"][1:] == [f"chat: stop {how}", f"chat: start {how}, drafting 4 tokens a step"]
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "said"),
+    [
+        ("max_batched_tokens", 8192, 2048, ("steps of at most 8,192 tokens", "steps of at most 2,048 tokens")),
+        ("max_sequences", 1024, 256, ("1,024 seats", "256 seats")),
+        ("max_captured_tokens", None, 4096, ("", "graphs of at most 4,096 tokens")),
+    ],
+)
+def test_replicas_whose_scheduler_is_told_something_else_are_started_anew(
+    client: TestClient, app: FastAPI, name: str, before: int | None, after: int, said: tuple[str, str]
+) -> None:
+    told = {"name": "vllm", "max_batched_tokens": 512, "max_sequences": 512, "max_captured_tokens": None}
+    names = {value: f"{name}_{value}" for value in (before, after)}
+    with app.state.database.writing() as session:
+        for value, plan in names.items():
+            lines = [line("aws:x", 2) | {"engine_settings": told | {name: value}}]
+            session.merge(stored(plan, "20.0", lines, {"aws:x": 1}))
+    diff = client.get(f"/v1/recommendations/rec_{names[after]}/diff?against=rec_{names[before]}").json()
+    assert not diff["same"]
+    assert not diff["nodes"]
+    assert sorted((change[name] or 0, change["before"], change["after"]) for change in diff["replicas"]) == sorted(
+        [(before or 0, 2, 0), (after, 0, 2)]
+    )
+    _, stop, start = diff["words"]
+    assert stop.startswith("chat: stop 2 × TP4")
+    assert start.startswith("chat: start 2 × TP4")
+    assert stop != start.replace("start", "stop", 1)
+    assert said[0] in stop
+    assert said[1] in start
+
+
+def test_classes_that_move_to_replicas_of_other_steps_say_which(client: TestClient, app: FastAPI) -> None:
+    """Replicas of both sizes stay; what moves is traffic."""
+
+    def lines(share: float) -> list[dict[str, Any]]:
+        routed = [{"traffic_class": "short", "share_fraction": part} for part in (share, 1.0 - share)]
+        return [
+            line("aws:x", 1) | {"engine_settings": {"max_batched_tokens": tokens}, "classes": [one]}
+            for tokens, one in zip((8192, 512), routed, strict=True)
+        ]
+
+    with app.state.database.writing() as session:
+        session.merge(stored("f", "20.0", lines(0.75), {"aws:x": 1}))
+        session.merge(stored("g", "20.0", lines(0.25), {"aws:x": 1}))
+    diff = client.get("/v1/recommendations/rec_g/diff?against=rec_f").json()
+    assert not diff["replicas"]
+    moved = {one["max_batched_tokens"]: (one["before_fraction"], one["after_fraction"]) for one in diff["routing"]}
+    assert moved == {8192: (0.75, 0.25), 512: (0.25, 0.75)}
+    assert len(set(diff["words"])) == len(diff["words"])
+    assert any("from 25 to 75 %" in words and "steps of at most 512 tokens" in words for words in diff["words"])
 
 
 def test_unknown_and_missing(client: TestClient) -> None:

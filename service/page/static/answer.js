@@ -150,6 +150,7 @@ function planLines(answer) {
           [term("replica", "replicas"), [`${line.replicas} × `, term("TP", layoutText(line.layout)), ` on ${line.device}${line.partition ? ` (${line.partition.profile})` : ""}`]],
           ["weights, cache", [line.precision.weights, ", ", term("KV cache", `KV ${line.precision.kv_cache}`)]],
           ["engine", line.engine],
+          schedulerText(line) ? [term("scheduler"), schedulerText(line)] : null,
           line.engine_settings?.speculative ? ["drafts", draftText(line.engine_settings.speculative)] : null,
           line.engine_settings?.host_cache_gib ? ["caches", `${figure(line.engine_settings.host_cache_gib)} GiB of the host${line.engine_settings.disk_cache_gib ? ` and ${figure(line.engine_settings.disk_cache_gib)} GiB of disk` : ""} beside each device`] : null,
           ...askedFacts(answer.request.workloads.find((w) => w.name === line.workload)),
@@ -163,6 +164,15 @@ function planLines(answer) {
         h("summary", {}, "Memory of a device, time of a step"), inside),
       deploymentOf(answer, line) ? h("p.muted", {}, h("a", { href: deploymentOf(answer, line) }, "Estimate this replica"), ", and change its split, format or traffic.") : null);
   }));
+}
+
+const COMMANDS_WRITTEN = ["vllm", "sglang", "tensorrt-llm", "llama.cpp"];  // others are started as they are started
+
+/** The largest step of the engine's scheduler, its seats, and what it captures where that is told. */
+export function schedulerText(line) {
+  const told = line.engine_settings;
+  if (!told || !COMMANDS_WRITTEN.includes(line.engine)) return "";
+  return `steps ≤ ${told.max_batched_tokens.toLocaleString("en")} tokens, ${told.max_sequences.toLocaleString("en")} seats${told.max_captured_tokens ? `, graphs ≤ ${told.max_captured_tokens.toLocaleString("en")} tokens` : ""}`;
 }
 
 const draftText = (by) => `${by.draft_tokens} tokens a step (${by.method === "ngram" ? "n-gram look-up" : "heads"}), ${percent(by.acceptance_fraction)} of them accepted, as stated`;

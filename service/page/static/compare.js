@@ -1,6 +1,6 @@
 // Two or three stored plans side by side, and what must change to go from the first to the others.
 import { curlOf, get } from "./api.js";
-import { fleetText, limitWords } from "./answer.js";
+import { fleetText, limitWords, schedulerText } from "./answer.js";
 import { copyButton, empty, field, figure, h, interval, layoutText, percent, select, table, usd, words } from "./dom.js";
 import { policyText } from "./policy.js";
 
@@ -55,6 +55,7 @@ function rows(plans) {
     both("rents", (x) => fleetText(x)),
     both("from", lines((l) => `${l.provider}, ${l.region}, ${words(l.commitment)}`)),
     both("replicas", lines((l) => `${l.replicas} × ${layoutText(l.layout)} on ${l.device}, ${l.precision.weights} weights, ${l.precision.kv_cache} KV${l.engine_settings?.speculative ? `, drafting ${l.engine_settings.speculative.draft_tokens} tokens` : ""}${l.engine_settings?.host_cache_gib ? `, ${l.engine_settings.host_cache_gib} GiB of the host${l.engine_settings.disk_cache_gib ? ` and ${l.engine_settings.disk_cache_gib} GiB of disk` : ""} beside each device` : ""}`)),
+    both("scheduler", lines((l) => schedulerText(l) || "–")),
     both("TTFT p95", lines((l) => interval(l.predicted?.ttft_ms.p95, "ms"))),
     both("TPOT p95", lines((l) => interval(l.predicted?.tpot_ms.p95, "ms"))),
     both("prediction", lines((l) => l.basis)),
