@@ -172,7 +172,7 @@ const COMMANDS_WRITTEN = ["vllm", "sglang", "tensorrt-llm", "llama.cpp"];  // ot
 export function schedulerText(line) {
   const told = line.engine_settings;
   if (!told || !COMMANDS_WRITTEN.includes(line.engine)) return "";
-  return `steps ≤ ${told.max_batched_tokens.toLocaleString("en")} tokens, ${told.max_sequences.toLocaleString("en")} seats${told.max_captured_tokens ? `, graphs ≤ ${told.max_captured_tokens.toLocaleString("en")} tokens` : ""}`;
+  return `steps ≤ ${told.max_batched_tokens.toLocaleString("en")}, ${told.max_sequences.toLocaleString("en")} seats${told.max_captured_tokens ? `, graphs ≤ ${told.max_captured_tokens.toLocaleString("en")}` : ""}`;
 }
 
 const draftText = (by) => `${by.draft_tokens} tokens a step (${by.method === "ngram" ? "n-gram look-up" : "heads"}), ${percent(by.acceptance_fraction)} of them accepted, as stated`;
