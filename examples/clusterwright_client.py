@@ -2900,6 +2900,10 @@ class FleetDeploymentOut(TypedDict):
     """Round trip to the users, ms; null where not stated. Round trip to the users that it is counted with; null where
     the workload states none.
     """
+    max_batched_tokens: NotRequired[int | None]
+    """Most tokens the engine processes in one step, a count. Most tokens of a step of its engine, a count; null in
+    plans stored before it was told.
+    """
 
 
 class FleetIn(TypedDict):

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from service.cli.fleet_schedule import show_operation, show_schedule
+from service.cli.plan_lines import steps_text
 
 Answer = Mapping[str, Any]
 
@@ -76,7 +77,7 @@ def _lines(lines: Mapping[str, str]) -> str:
 
 def deployments_table(deployments: Iterable[Answer]) -> Table:
     table = Table(title="what runs on them")
-    for heading in ("workload", "node", "layout", "weights / KV cache", "req/s each"):
+    for heading in ("workload", "node", "layout", "weights / KV cache", "engine", "req/s each"):
         table.add_column(heading, overflow="fold")
     for one in deployments:
         layout, precision = one["layout"], one["precision"]
@@ -84,7 +85,7 @@ def deployments_table(deployments: Iterable[Answer]) -> Table:
         cut += f" PP{layout['pipeline_parallel']}" if layout["pipeline_parallel"] > 1 else ""
         table.add_row(
             escape(one["workload"]), escape(one["node"]), cut, f"{precision['weights']} / {precision['kv_cache']}",
-            f"{one['requests_per_s']:.3g}",
+            escape(f"{one['engine']}{steps_text(one['engine'], one.get('max_batched_tokens'))}"), f"{one['requests_per_s']:.3g}",
         )  # fmt: skip
     return table
 

@@ -112,23 +112,21 @@ def scheduler_text(line: Answer) -> str:
     ''
     """
     settings = line.get("engine_settings") or {}
-    if not steps_text(line):
+    steps = steps_text(line["engine"], settings.get("max_batched_tokens"))
+    if not steps:
         return ""
     captured = settings.get("max_captured_tokens")
     graphs = f", graphs ≤ {captured:,}" if captured else ""
-    return f"{steps_text(line)}\n{settings['max_sequences']:,} seats{graphs}"
+    return f"{steps}\n{settings['max_sequences']:,} seats{graphs}"
 
 
-def steps_text(line: Answer) -> str:
-    """The largest step of the engine's scheduler, in tokens; nothing of an engine whose command is not written here.
+def steps_text(engine: str, tokens: int | None) -> str:
+    """The largest step of an engine's scheduler, where it is stated; nothing of an engine whose command is not written here.
 
-    >>> steps_text({"engine": "vllm", "engine_settings": {"max_batched_tokens": 512}}), steps_text({"engine": "vllm"})
-    (', steps ≤ 512', '')
+    >>> steps_text("vllm", 512), steps_text("vllm", None), steps_text("tgi", 512)
+    (', steps ≤ 512', '', '')
     """
-    if TARGET_OF_ENGINE.get(line["engine"], line["engine"]) not in ENGINE_TARGETS:
-        return ""
-    tokens = (line.get("engine_settings") or {}).get("max_batched_tokens")
-    return f", steps ≤ {tokens:,}" if tokens else ""
+    return f", steps ≤ {tokens:,}" if tokens and TARGET_OF_ENGINE.get(engine, engine) in ENGINE_TARGETS else ""
 
 
 def drafting_text(line: Answer) -> str:

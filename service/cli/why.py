@@ -227,11 +227,15 @@ def _each(lines: Sequence[Mapping[str, Any]]) -> str:
     ]
     usd = sum(float(line["usd_per_hour"]) for line in lines)
     each = ", ".join(
-        f"{line['device']} {layout_text(line['layout'])} {line['precision']['weights']}{steps_text(line)} carries "
+        f"{line['device']} {layout_text(line['layout'])} {line['precision']['weights']}{_steps(line)} carries "
         f"{readable(rate / max(1, line['replicas']))} req/s"
         for line, rate in zip(lines, carried, strict=True)
     )
     return f"${usd / max(sum(carried), 1e-9):,.2f} an hour ({each})"
+
+
+def _steps(line: Mapping[str, Any]) -> str:
+    return steps_text(line["engine"], (line.get("engine_settings") or {}).get("max_batched_tokens"))
 
 
 def _machines(lines: Sequence[Mapping[str, Any]]) -> str:

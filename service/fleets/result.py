@@ -208,6 +208,7 @@ def _deployment(found: "FleetPlan", d: int) -> FleetDeploymentOut:
         requests_per_s=one.requests_per_s,
         nodes_per_replica=found.problem.spans(one),
         network_ms=None if away is None else away * 1e3,
+        max_batched_tokens=configuration.engine.max_batched_tokens,
     )
 
 

@@ -86,6 +86,8 @@ class FleetDeploymentOut(Answer):
     nodes_per_replica: int = Field(default_factory=_inside_one)
     network_ms: float | None = None
     """Round trip to the users that it is counted with; null where the workload states none."""
+    max_batched_tokens: int | None = None
+    """Most tokens of a step of its engine, a count; null in plans stored before it was told."""
 
 
 class PeriodNodesOut(Answer):

@@ -332,6 +332,14 @@ class TestFleets:
         assert answer["request"]["limits"]["devices"] == REQUEST["limits"]["devices"]
         expect(page.locator(".price")).to_contain_text(f"${float(answer['totals']['usd']):,.0f}")
 
+    def test_ways_of_running_a_workload_are_told_apart_by_their_steps(self, page: Page, fleet: dict[str, Any]) -> None:
+        page.goto(f"/#/fleets/{fleet['id']}")
+        rows = page.get_by_role("region", name="Ways of running the workloads").get_by_role("row")
+        expect(rows).to_have_count(1 + len(fleet["deployments"]))
+        for one in fleet["deployments"]:
+            steps = f"{one['engine']}, steps ≤ {one['max_batched_tokens']:,}"
+            expect(rows.filter(has_text=one["device"]).filter(has_text=steps)).not_to_have_count(0)
+
     def test_stacks_are_as_high_as_the_nodes_in_use(self, page: Page, fleet: dict[str, Any]) -> None:
         page.goto(f"/#/fleets/{fleet['id']}?month=3")
         expect(page.get_by_label("Month", exact=True)).to_have_value("3")

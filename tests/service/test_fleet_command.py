@@ -83,6 +83,9 @@ def test_says_what_to_commit_to_what_it_saves_and_the_gap(
         assert f"{float(one['usd']):,.0f}" in said
     assert {n["offer"] for p in answer["periods"] for n in p["nodes"]} <= set(said.split())
     assert answer["id"] in said
+    assert answer["deployments"]
+    for one in answer["deployments"]:
+        assert f"{one['engine']}, steps ≤ {one['max_batched_tokens']:,}" in said
 
 
 def test_says_what_is_bought_where_and_its_present_value(

@@ -23,7 +23,7 @@ from solver.capacity.sustained_rate import Bracket, CandidateReplica
 from solver.horizon import fleet
 from solver.horizon.problem import HorizonProblem
 from tests.conftest import NOW
-from tests.service.bodies import changed
+from tests.service.bodies import changed, estimated
 
 DAY = [2.0, 1.5, 1.2, 1.0, 1.0, 1.5, 3.0, 6.0, 9.0, 12.0, 14.0, 15.0, 15.0, 15.0, 14.0, 14.0, 13.0, 12.0, 10.0, 8.0,
        6.0, 5.0, 4.0, 3.0]  # fmt: skip
@@ -74,6 +74,17 @@ class TestPlan:
         assert answer["demand"]["peak_requests_per_s"] == {"chat": 15.0}
         assert 0.0 < answer["demand"]["overstated_fraction"] < 0.2
         self.every_period_is_served(answer)
+        for one in answer["deployments"]:  # what is said of a way of running it is all that an estimate takes
+            found = estimated(
+                client,
+                {
+                    "llm": "llama-3.1-70b", "traffic": FLEET["workloads"][0]["traffic"],
+                    "load": {"kind": "open", "requests_per_s": one["requests_per_s"]},
+                    "engine": {"name": one["engine"], "max_batched_tokens": one["max_batched_tokens"]},
+                } | {name: one[name] for name in ("device", "node", "layout", "precision")},
+            )  # fmt: skip
+            assert found["ttft_ms"]["p95"]["expected"] <= 1000
+            assert found["tpot_ms"]["p95"]["expected"] <= 50
 
         again = client.get(f"/v1/fleets/{answer['id']}")
         assert again.json() == answer

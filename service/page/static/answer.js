@@ -168,11 +168,13 @@ function planLines(answer) {
 
 const COMMANDS_WRITTEN = ["vllm", "sglang", "tensorrt-llm", "llama.cpp"];  // others are started as they are started
 
-/** The largest step of the engine's scheduler, its seats, and what it captures where that is told. */
+/** The largest step of an engine's scheduler, where it is stated. */
+export const stepsText = (engine, tokens) => (tokens && COMMANDS_WRITTEN.includes(engine) ? `steps ≤ ${tokens.toLocaleString("en")}` : "");
+
+/** The largest step of a line's scheduler, its seats, and what it captures where that is told. */
 export function schedulerText(line) {
-  const told = line.engine_settings;
-  if (!told || !COMMANDS_WRITTEN.includes(line.engine)) return "";
-  return `steps ≤ ${told.max_batched_tokens.toLocaleString("en")}, ${told.max_sequences.toLocaleString("en")} seats${told.max_captured_tokens ? `, graphs ≤ ${told.max_captured_tokens.toLocaleString("en")}` : ""}`;
+  const told = line.engine_settings, steps = stepsText(line.engine, told?.max_batched_tokens);
+  return steps && `${steps}, ${told.max_sequences.toLocaleString("en")} seats${told.max_captured_tokens ? `, graphs ≤ ${told.max_captured_tokens.toLocaleString("en")}` : ""}`;
 }
 
 const draftText = (by) => `${by.draft_tokens} tokens a step (${by.method === "ngram" ? "n-gram look-up" : "heads"}), ${percent(by.acceptance_fraction)} of them accepted, as stated`;

@@ -1,5 +1,6 @@
 // Fleets over time: what to own, reserve and rent by the hour against demand, month by month and inside a month.
 import { Problem, curlOf, followJob, get, post } from "./api.js";
+import { stepsText } from "./answer.js";
 import { hours, stacked } from "./bars.js";
 import { ago, button, copyButton, count, day, empty, facts, field, figure, h, layoutText, percent, say, select, table, usd, words } from "./dom.js";
 import { problemCard } from "./form.js";
@@ -199,7 +200,7 @@ function operation({ operation: told }) {
 
 function deployments(answer) {
   return h("section.card", {}, h("h2", {}, "What runs on them"), table("Ways of running the workloads", ["workload", "device", "replica", "weights, cache", "engine", "requests/s of one"], answer.deployments.map((d) => [
-    d.workload, d.device, `${layoutText(d.layout)}${d.nodes_per_replica > 1 ? `, ${d.nodes_per_replica} nodes` : ""}`, `${d.precision.weights}, KV ${d.precision.kv_cache}`, d.engine, figure(d.requests_per_s)]), { right: [5] }));
+    d.workload, d.device, `${layoutText(d.layout)}${d.nodes_per_replica > 1 ? `, ${d.nodes_per_replica} nodes` : ""}`, `${d.precision.weights}, KV ${d.precision.kv_cache}`, [d.engine, stepsText(d.engine, d.max_batched_tokens)].filter(Boolean).join(", "), figure(d.requests_per_s)]), { right: [5] }));
 }
 
 function others(answer) {

@@ -1,5 +1,5 @@
 // Why this plan: what failed and how nearly, what a thing it does without would cost, what a requirement costs.
-import { limitWords, planText } from "./answer.js";
+import { limitWords, planText, stepsText } from "./answer.js";
 import { question } from "./asked.js";
 import { knownIds } from "./api.js";
 import { chart } from "./chart.js";
@@ -34,7 +34,7 @@ function verdict(one, answer) {
     h("p", {}, h("strong", {}, one.name), ": ", one.forced_in.says),
     one.excluded_by.length ? h("p", {}, `Left out by ${one.excluded_by.map((l) => limitWords(l).name).join(", ")}; priced as if it were not.`) : null,
     rows.length > 1 ? table("Beside the plan; requests/s a $/h: what a dollar an hour can carry", ["", "USD/h", "rents", "each replica", "requests/s a $/h", "TTFT p95, ms", "TPOT p95, ms"], rows.map(([name, solved, plan]) => [
-      name, usd(solved.usd_per_hour), planText(plan), each(plan, (line) => `${layoutText(line.layout)}, ${line.precision.weights}, ${line.engine}`),
+      name, usd(solved.usd_per_hour), planText(plan), each(plan, (line) => `${layoutText(line.layout)}, ${line.precision.weights}, ${[line.engine, stepsText(line.engine, line.engine_settings?.max_batched_tokens)].filter(Boolean).join(", ")}`),
       figure(plan.reduce((sum, line) => sum + (line.role === "prefill" ? 0 : line.utilisation_fraction ? line.serves_requests_per_s / line.utilisation_fraction : 0), 0) / Number(solved.usd_per_hour)),
       each(plan, (line) => figure(line.predicted?.ttft_ms.p95.expected)), each(plan, (line) => figure(line.predicted?.tpot_ms.p95.expected))]), { right: [1, 4] }) : null,
     failed);
