@@ -92,14 +92,10 @@ class Traffic:
     @property
     def common_beginnings(self) -> tuple[tuple[float, int], ...]:
         """What prompts begin with that others in progress begin with too: tokens of each part, and how many kinds of it there are."""
+        parts: tuple[tuple[float, int], ...] = ((self.prompt.mean * self.shared_memory_fraction, 1),)
         if self.sessions is not None:
-            each = self.sessions
-            parts = (
-                (each.system_tokens, each.system_prompts),
-                (each.document_tokens, each.system_prompts * each.documents),
-            )
-        else:
-            parts = ((self.prompt.mean * self.shared_memory_fraction, 1),)
+            of, systems = self.sessions, self.sessions.system_prompts
+            parts = (of.system_tokens, systems), (of.document_tokens, systems * of.documents)
         return tuple((float(tokens), kinds) for tokens, kinds in parts if tokens)
 
     @property

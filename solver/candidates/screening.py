@@ -23,12 +23,12 @@ from solver.engine.screened_capacity import (
     most_requests_per_s,
     saturation_requests_per_s,
 )
-from solver.engine.steady import OperatingPoints, StepGrid, operating_points
+from solver.engine.steady import FrontEnd, OperatingPoints, StepGrid, operating_points
 from solver.prediction.estimate import without_probes
 from solver.replay.found_shares import found_shares
 from solver.step.power import capped_w
 from solver.traffic_classes import each_alone, with_targets_of
-from solver.workload import Targets, Workload
+from solver.workload import Targets, Traffic, Workload
 
 Floats = NDArray[np.float64]
 
@@ -258,29 +258,13 @@ def _screened_class(
     own = mean_context - traffic.prompt.mean * traffic.shared_memory_fraction
     cache = cache * (mean_context / max(own, 1.0)) if unshared < 1.0 else cache
     first, place = space.distinct
-    shares = None if traffic.sessions is None else found_shares(traffic)
-    result: list[tuple[NDArray[np.int64], OperatingPoints]] = []
-    for front, members in space.fronts:
-        mine = np.flatnonzero(np.isin(first, members))
-        rows = first[mine]
-        points = partial(
-            operating_points,
-            _rows_of(space, rows),
-            traffic,
-            front if shares is None else front.of_turns(),
-            in_flight=IN_FLIGHT_GRID,
-            kv_cache_tokens=cache[rows][:, None],
-            max_batched_tokens=space.batched_tokens[rows][:, None].astype(float),
-            max_sequences=float(space.settings.max_sequences),
+    result = [
+        (
+            mine := np.flatnonzero(np.isin(first, members)),
+            _points_of(space, first[mine], traffic, front, cache, mean_context),
         )
-        if shares is None:
-            found = points()
-        else:
-            lanes, own = space.grid.lanes[rows], space.cache_tokens(mean_context)[rows][:, None]
-            # A tier under the cache is taken to forget nothing.
-            own = np.where(space.without_host_cache[rows][:, None], own, np.inf)
-            found = turns_at(points, shares, own / lanes, lanes, traffic.shared_prefix_fraction)
-        result.append((mine, found))
+        for front, members in space.fronts
+    ]
     points = result[0][1] if len(result) == 1 else merged(len(first), result)
     distinct = DistinctTimes(ScreenedTimes(points, traffic), first, place)
     margin: Floats | float = 1.0
@@ -294,6 +278,29 @@ def _screened_class(
     if distances := workload.distances_s:
         return _at_distances(workload, space, distinct, margin, allowed, distances, corrections)
     return _within_targets(workload, space, distinct, margin, allowed, 0.0, corrections)
+
+
+def _points_of(
+    space: SearchSpace, rows: NDArray[np.int64], traffic: Traffic, front: FrontEnd, cache: Floats, mean_context: float
+) -> OperatingPoints:
+    """Operating points of rows behind one front end. cache: tokens that each row's replica has room for, what is shared held once."""
+    points = partial(
+        operating_points,
+        _rows_of(space, rows),
+        traffic,
+        front if traffic.sessions is None else front.of_turns(),
+        in_flight=IN_FLIGHT_GRID,
+        kv_cache_tokens=cache[rows][:, None],
+        max_batched_tokens=space.batched_tokens[rows][:, None].astype(float),
+        max_sequences=float(space.settings.max_sequences),
+    )
+    if traffic.sessions is None:
+        return points()
+    lanes = space.grid.lanes[rows]
+    # A tier under the cache is taken to forget nothing.
+    is_all = space.without_host_cache[rows][:, None]
+    own = np.where(is_all, space.cache_tokens(mean_context)[rows][:, None] / lanes, np.inf)
+    return turns_at(points, found_shares(traffic), own, lanes, traffic.shared_prefix_fraction)
 
 
 def _at_distances(

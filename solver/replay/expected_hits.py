@@ -75,7 +75,7 @@ def expected_hit_fraction(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reuse:
+class TurnReuse:
     """What turns would find again at a rate: by turn, blocks used of others since their own, their document and their system prompt were.
 
     own: blocks that the session left. prompt_blocks: of a prompt on average.
@@ -115,10 +115,10 @@ def _mean_clipped(room: Vector, used: Vector, most: Vector) -> Vector:
 def _mean_beyond(room: Vector, used: Vector) -> Vector:
     ordered = np.sort(used[np.isfinite(used)])
     below = np.searchsorted(ordered, room)
-    return (room * below - np.concatenate([[0.0], np.cumsum(ordered)])[below]) / len(used)
+    return np.asarray((room * below - np.concatenate([[0.0], np.cumsum(ordered)])[below]) / len(used))
 
 
-def reuse_of(uses: Uses, sessions: Sessions, requests_per_s: float, block_tokens: int, service_s: float) -> Reuse:
+def reuse_of(uses: Uses, sessions: Sessions, requests_per_s: float, block_tokens: int, service_s: float) -> TurnReuse:
     """A draw of what passes by between uses, for turns sent to one replica at a rate: see ``expected_hit_fraction``."""
     passing = passing_of(uses, service_s, requests_per_s)
     openings = Openings.of(sessions, block_tokens)
@@ -129,7 +129,7 @@ def reuse_of(uses: Uses, sessions: Sessions, requests_per_s: float, block_tokens
         others = 1.0 / (1.0 / openings.systems - 1.0 / openings.pairs)
         system_ago_s = np.minimum(document_ago_s, _silent_s(passing, others, rng, len(uses.own)))
     nothing = np.zeros(0)
-    return Reuse(
+    return TurnReuse(
         own=uses.own,
         since_own=_used_since(uses.gap_s, passing, openings, "none", rng),
         since_document=_used_since(document_ago_s, passing, openings, "pair", rng)
