@@ -129,6 +129,8 @@ class Node:
     """Devices of the scale-up domain that spans nodes (NVL72, TPU slices); 0 where none does."""
     host_memory_bytes: float = 0.0
     """0 where nobody states it."""
+    host_processors: float = 0.0
+    """As its operating system counts them (vCPUs); 0 where nobody states it."""
     local_disk_bytes: float = 0.0
     """Of disks in the machine, all together; 0 where nobody states it."""
     local_disk_bytes_per_s: float = 0.0

@@ -26,7 +26,7 @@ ALLOWED: Mapping[str, re.Pattern[str]] = {
     "--max-num-seqs": _COUNT, "--max-num-batched-tokens": _COUNT, "--max-model-len": _COUNT, "--block-size": _COUNT,
     "--max-num-partial-prefills": _COUNT, "--max-long-partial-prefills": _COUNT, "--num-scheduler-steps": _COUNT,
     "--long-prefill-token-threshold": _COUNT, "--max-seq-len-to-capture": _COUNT, "--max-cudagraph-capture-size": _COUNT,
-    "--stream-interval": _COUNT,
+    "--stream-interval": _COUNT, "--api-server-count": _COUNT,
     "--tensor-parallel-size": _COUNT, "--pipeline-parallel-size": _COUNT, "--data-parallel-size": _COUNT,
     "--seed": _COUNT, "--gpu-memory-utilization": _SHARE, "--swap-space": _AMOUNT, "--cpu-offload-gb": _AMOUNT,
     "--enable-chunked-prefill": _FLAG, "--no-enable-chunked-prefill": _FLAG, "--enable-prefix-caching": _FLAG,

@@ -49,6 +49,8 @@ class EngineStart:
     memory_fraction: float | None = None
     max_batched_tokens: int | None = None
     max_captured_tokens: int | None = None
+    api_servers: int = 1
+    """For each copy of attention."""
 
     @property
     def devices(self) -> int:
@@ -62,10 +64,12 @@ def serve_command(deployment: EngineStart, port: int, extra: Sequence[str] = ())
 
     >>> serve_command(EngineStart("vllm", "m", "fp8", "bf16", tensor_parallel=2, max_sequences=64), 8000)[3:]
     ['serve', 'm', '--port', '8000', '--tensor-parallel-size', '2', '--quantization', 'fp8', '--max-num-seqs', '64']
+    >>> serve_command(EngineStart("vllm", "m", "bf16", "bf16", data_parallel=2, api_servers=4), 8000)[-2:]
+    ['--api-server-count', '8']
     """
     if deployment.engine != "vllm":
         raise LaunchError(f"this agent starts vllm, not {deployment.engine}; start it yourself and give --endpoint")
-    for name in ("tensor_parallel", "pipeline_parallel", "data_parallel", "expert_parallel"):
+    for name in ("tensor_parallel", "pipeline_parallel", "data_parallel", "expert_parallel", "api_servers"):
         _require_count(name, getattr(deployment, name))
     for name in ("max_sequences", "max_context_tokens", "max_batched_tokens", "max_captured_tokens"):
         if getattr(deployment, name) is not None:
@@ -94,6 +98,8 @@ def serve_command(deployment: EngineStart, port: int, extra: Sequence[str] = ())
     ):
         if value is not None:
             command += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+    if deployment.api_servers > 1:  # told of all copies of attention together
+        command += ["--api-server-count", str(deployment.api_servers * deployment.data_parallel)]
     return command + list(extra)
 
 
@@ -206,6 +212,7 @@ class RecommendedWork:
             memory_fraction=settings["memory_fraction"],
             max_batched_tokens=settings["max_batched_tokens"],
             max_captured_tokens=settings.get("max_captured_tokens"),
+            api_servers=settings.get("api_servers", 1),
         )
 
 

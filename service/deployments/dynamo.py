@@ -109,6 +109,11 @@ def _require_one_share(plan: DeploymentPlan, kind: ReplicaKind) -> None:
 def _launch(kind: ReplicaKind, version: str | None) -> tuple[Launch, str]:
     """The worker's command with the release of Dynamo. Raises PartError."""
     require_no_disk_cache(kind, "Dynamo")
+    if kind.settings.api_servers > 1:
+        raise PartError(
+            kind.part,
+            f"it counts on {kind.settings.api_servers} processes that answer, and Dynamo's own frontend answers in the place of vLLM's",
+        )
     dynamo = _release(kind, version)
     carried = dynamo.carries["vllm"]
     engine = read_engine_options()["vllm"].get(carried)

@@ -12,7 +12,7 @@ from service.deployments.kubernetes import hf_token, node_selector, resource_nam
 from service.deployments.launch import Launch, check_options, checkpoint, release_image, release_options
 from service.deployments.plan import DeploymentPlan, ReplicaKind
 from service.deployments.refusals import PartError
-from service.deployments.vllm import vllm_options
+from service.deployments.vllm import server_words, vllm_options
 from service.deployments.words import Word, yaml_documents
 
 LEAST_RELEASE = "0.20"
@@ -132,7 +132,7 @@ def _launch(kind: ReplicaKind, version: str | None) -> Launch:
     """What KServe's own command does not say: all but the model, its name, the port and tensor parallelism."""
     require_no_disk_cache(kind, "KServe")
     options = release_options(kind, "vllm", version)
-    words = vllm_options(kind)
+    words = [*vllm_options(kind), *server_words(kind)]
     check_options(kind, options, words)
     if words[:1] == ["--tensor-parallel-size"]:
         words = words[2:]

@@ -71,6 +71,11 @@ def checked_launch(kind: ReplicaKind, options: EngineOptions, words: list[Word])
             kind.part,
             f"it drafts, and how {options.engine} is told to is not written here: only vLLM's n-gram look-up is",
         )
+    if kind.settings.api_servers > 1 and options.engine != "vllm":
+        raise PartError(
+            kind.part,
+            f"it counts on {kind.settings.api_servers} processes that answer, and how {options.engine} is told to is not known here",
+        )
     if kind.workload.adapters is not None and ADAPTER_OPTION not in words:
         raise PartError(kind.part, f"it serves adapters, and how {options.engine} is told to is not written here")
     return Launch(options.engine, options.version, tuple(words), release_image(kind, options))

@@ -38,6 +38,8 @@ def vllm_launch(kind: ReplicaKind, version: str | None, where: Where) -> Launch:
     """
     words: list[Word] = ["vllm", "serve", checkpoint(kind), "--host", "0.0.0.0", "--port", where.port]
     words += ["--served-model-name", kind.model.llm, checkpoint(kind), *vllm_options(kind)]
+    if not where.follows:  # no process of a node that follows answers
+        words += server_words(kind)
     if where.rank is not None:
         if kind.line.layout.data_parallel > 1:
             raise PartError(kind.part, "data-parallel ranks over several nodes need an address for each")
@@ -89,6 +91,12 @@ def vllm_options(kind: ReplicaKind) -> list[Word]:
     words += _image_words(kind)
     words += _tier_words(kind)
     return [*words, "--gpu-memory-utilization", f"{settings.memory_fraction:g}"]
+
+
+def server_words(kind: ReplicaKind) -> list[Word]:
+    """How many processes answer, of all copies of attention together, as vLLM is told; unless told one of each."""
+    each = kind.settings.api_servers
+    return ["--api-server-count", str(each * kind.line.layout.data_parallel)] if each > 1 else []
 
 
 def _tier_words(kind: ReplicaKind) -> list[Word]:

@@ -268,8 +268,7 @@ def _cautions(asked: EstimateIn, deployed: Deployed, queue: LastingQueueOut | No
     if queue is not None and asked.load.kind == "open":
         doubts.append(lasting_queue_doubt(queue, asked.load.requests_per_s, asked.engine.max_sequences))
     if busy is not None:
-        processes = asked.engine.api_servers * asked.layout.data_parallel
-        doubts.append(front_end_doubt(asked.engine.name, busy, processes))
+        doubts.append(front_end_doubt(deployed.configuration, busy))
     return [doubt for doubt in doubts if doubt is not None]
 
 

@@ -152,10 +152,15 @@ def _captured_tokens(line: PlanLineOut) -> int | None:
     return None if line.engine_settings is None else line.engine_settings.max_captured_tokens
 
 
+def _api_servers(line: PlanLineOut) -> int:
+    return 1 if line.engine_settings is None else line.engine_settings.api_servers
+
+
 def _arguments(line: PlanLineOut) -> list[str]:
     """What the plan tells its engine besides layout and formats, and times depend on."""
-    captured = _captured_tokens(line)
-    return [] if captured is None else ["--max-cudagraph-capture-size", str(captured)]
+    captured, servers = _captured_tokens(line), _api_servers(line)
+    told = [] if captured is None else ["--max-cudagraph-capture-size", str(captured)]
+    return told if servers == 1 else [*told, "--api-server-count", str(servers * line.layout.data_parallel)]
 
 
 def _predicted(session: Session, line: PlanLineOut, workload: WorkloadIn, snapshot: CatalogSnapshot) -> Interval | None:
@@ -170,7 +175,7 @@ def _predicted(session: Session, line: PlanLineOut, workload: WorkloadIn, snapsh
     try:
         configuration = deploy(
             llm_from_row(row.row), device, constants, layout_from_wire(line.layout), precision_from_wire(line.precision),
-            EngineSettings(line.engine, max_captured_tokens=_captured_tokens(line)), traffic,
+            EngineSettings(line.engine, max_captured_tokens=_captured_tokens(line), api_servers=_api_servers(line)), traffic,
         ).configuration  # fmt: skip
         load = Load("closed", concurrency=line.max_concurrency, requests=ROUNDS * line.max_concurrency)
         correction = configuration_correction(snapshot.corrections, configuration, load)

@@ -4,12 +4,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from service.figures import readable, rounded_down
-from service.recommendations.front_end import front_end_doubt
+from service.recommendations.from_rows import layout_from_wire
 from service.recommendations.lasting_queue import lasting_queue_doubt
 from service.wire.plan_explained import CautionOut
 from service.wire.plan_lines import PlanLineOut, PublishedLineOut
 from service.wire.recommendations import RecommendationIn, WorkloadIn
 from solver.deployment.context import extension_doubt
+from solver.deployment.platforms import processors_needed
 from solver.hardware import Offer
 from solver.llm_shape import LlmShape
 
@@ -35,7 +36,7 @@ def cautions(
         lines = [line for line in plan if line.workload == workload.name]
         found += _spot(workload, lines, offers)
         found += [*_losses(asked, workload, lines), *_near_targets(workload, lines), *_lasting_queues(workload, lines)]
-        found += _front_ends(workload, lines)
+        found += _front_ends(workload, lines, offers)
         found += _unmeasured(workload, lines)
         found += [*_drafting(workload, lines), *_sessions(workload, lines), *_host_cache(workload, lines)]
         found += [*_old_prices(workload, lines), *_dear_commitments(workload, lines, offers), *_blocks(workload, lines)]
@@ -149,26 +150,36 @@ def _lasting_queues(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Itera
             yield CautionOut(about="lasting_queue", workload=workload.name, offer=line.offer, detail=detail)
 
 
-def _front_ends(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:
-    """Replicas that are asked for nearly as many tokens as one process passes on."""
+def _api_servers(line: PlanLineOut) -> int:
+    return 1 if line.engine_settings is None else line.engine_settings.api_servers
+
+
+def _front_ends(workload: WorkloadIn, lines: Sequence[PlanLineOut], offers: Sequence[Offer]) -> Iterator[CautionOut]:
+    """Replicas that count on processors of a host of which nobody states how many it has: once for each machine."""
+    nodes, said = {offer.id: offer.node for offer in offers}, set()
     for line in lines:
-        busy = None if line.predicted is None else line.predicted.front_end_fraction
-        servers = 1 if line.engine_settings is None else line.engine_settings.api_servers
-        doubt = None if busy is None else front_end_doubt(line.engine, busy, servers * line.layout.data_parallel)
-        if doubt is not None:
-            detail = f"of a replica on {line.node}, {doubt}"
-            yield CautionOut(about="front_end", workload=workload.name, offer=line.offer, detail=detail)
+        servers, node = _api_servers(line), nodes.get(line.offer)
+        if servers == 1 or line.node in said or node is None or node.host_processors:
+            continue
+        said.add(line.node)
+        layout = layout_from_wire(line.layout)
+        needed = processors_needed(node.devices, layout, servers)
+        detail = (
+            f"each replica answers from {servers * layout.data_parallel} processes, each of which takes a processor: with the engine's own "
+            f"{needed} on a {line.node} full of them. How many it has is not stated: ask"
+        )
+        yield CautionOut(about="front_end", workload=workload.name, offer=line.offer, detail=detail)
 
 
 def _unmeasured(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[CautionOut]:
     """Devices of which no run was ever measured: once for each device and engine."""
     said = set()
     for line in lines:
-        key = (line.device, line.engine, line.basis)
+        key = (line.device, line.engine, line.basis, _api_servers(line))
         if not line.serves_requests_per_s or line.basis not in UNMEASURED or key in said:
             continue
         said.add(key)
-        beside = _served_beside(workload)
+        beside = _served_beside(workload, line)
         known = (
             f"no run of {line.engine} on {line.device} with {beside} is behind this: its speed is physics, corrected by runs without, "
             "on that device or a sibling"
@@ -179,7 +190,7 @@ def _unmeasured(workload: WorkloadIn, lines: Sequence[PlanLineOut]) -> Iterator[
         yield CautionOut(about="unmeasured", workload=workload.name, offer=line.offer, detail=detail)
 
 
-def _served_beside(workload: WorkloadIn) -> str:
+def _served_beside(workload: WorkloadIn, line: PlanLineOut) -> str:
     """What a replica serves or does that runs behind corrections did not, in words; empty where that is nothing."""
     traffic = workload.traffic
     stated = {
@@ -187,6 +198,7 @@ def _served_beside(workload: WorkloadIn) -> str:
         "drafts": workload.drafting is not None,
         "images, video or audio": traffic is not None and bool(traffic.images or traffic.video or traffic.audio),
         "grammars": traffic is not None and traffic.structured_fraction > 0.0,
+        "several processes that answer": _api_servers(line) > 1,
     }
     return ", ".join(name for name, asked in stated.items() if asked)
 

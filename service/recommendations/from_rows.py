@@ -142,6 +142,7 @@ def node_from_row(row: Mapping[str, Any], device: Device) -> Node:
         link_domain_devices=row["link_domain_devices"],
         rack_domain_devices=row["rack_domain_devices"],
         host_memory_bytes=bytes_from_gib(row.get("host_memory_gib") or 0.0),
+        host_processors=row.get("vcpus") or 0.0,
         local_disk_bytes=bytes_from_gib(row.get("local_disk_gib") or 0.0),
         local_disk_bytes_per_s=(row.get("local_disk_read_gbytes_per_s") or 0.0) * GIGA,
         can_split_devices=row.get("tenancy") != "container",

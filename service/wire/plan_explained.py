@@ -83,7 +83,8 @@ class CautionOut(Answer):
     that others measured; tokens leave the house, and their seller limits the rate. ``sessions``: hits hold as far as turns are
     routed as was stated. ``extended_context``: requests may be longer than the context the model is published with.
     ``spot``: the seller may take the machines back. ``lasting_queue``: what is asked of replicas is more than they complete once
-    requests wait for seats. ``front_end``: the process that passes a replica's tokens on has little time left.
+    requests wait for seats. ``front_end``: replicas answer from several processes, on a machine of
+    which nobody states how many processors it has.
     """
 
     about: Literal[

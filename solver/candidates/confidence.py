@@ -40,7 +40,7 @@ def upper_factor(platform: Platform, workload: Workload, current: CorrectionSet 
         )
         if device.partition is not None:
             found = on_instance(current, device, platform.engine, model_class)
-        if platform.disk_cache_bytes or shape.adapters is not None:
+        if platform.disk_cache_bytes or platform.api_servers is not None or shape.adapters is not None:
             found = carried_over(current, device, platform.engine, found)
         if found is not None and found.spreads:
             return max(found.spreads[m][1] for m in TIME_METRICS if m in found.spreads)

@@ -52,10 +52,11 @@ class Streamed:
 
 def role_capacities(stream: Streamed, allowed: NDArray[np.bool_]) -> RoleCapacities:
     """Every row of the space. Rows that span nodes, draft or split devices, or stand in nodes without a network, carry nothing; nor do
-    those of smaller steps, which spare replies that are elsewhere."""
+    those of smaller steps, which spare replies that are elsewhere, or behind more processes than are asked."""
     space = stream.space
     able = allowed & space.plain & (space.nodes_per_replica == 1)
     able &= space.batched_tokens == space.settings.max_batched_tokens
+    able &= space.api_servers == space.settings.api_servers
     networked = [own.network_bytes_per_s > 0.0 and own.device.partition is None for own in space.platforms]
     able &= np.array(networked, dtype=np.bool_)[space.platform_index]
     return RoleCapacities(

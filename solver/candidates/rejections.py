@@ -77,6 +77,7 @@ def rejections(screened: Screened) -> list[Rejection]:
         found.add(_Failed("", dropped.device_id, dropped.partition or "", dropped.reason), count, dropped.detail)
     for one in screened.classes:
         _tally_misses(one, found)
+        _tally_short_of_processors(one, found)
     position = {"": -1} | {one.workload.only.name or "": k for k, one in enumerate(screened.classes)}
     able = {"": _devices_able(space, screened.serves)}
     able |= {one.workload.only.name or "": _devices_able(space, one.serves) for one in screened.classes}
@@ -115,9 +116,19 @@ def _tally_misses(one: ScreenedClass, found: "_Tally") -> None:
                 found.nearest[key] = miss
 
 
+def _tally_short_of_processors(one: ScreenedClass, found: "_Tally") -> None:
+    """Add the candidates that one process that answers limits, and that stand in machines without processors for more."""
+    space, name = one.space, one.workload.only.name or ""
+    passed_on = space.passed_on_tokens_per_s / max(1.0, one.workload.traffic.output.mean)
+    for row, detail in space.short_of_processors.items():
+        if one.most_requests_per_s[row] >= passed_on[row]:
+            device, profile = _device_of(space, space.rows[row].platform)
+            found.add(_Failed(name, device, profile, "host_processors_exceeded"), 1, detail)
+
+
 def _failing(one: ScreenedClass, nearby: int) -> list[list[int]]:
-    """Rows that serve a class with steps of no size, those that are the same but for their steps together."""
-    numbers = one.space.but_for_steps[:nearby]
+    """Rows that serve a class with steps of no size behind no number of processes, those that are the same but for these together."""
+    numbers = one.space.but_for_settings[:nearby]
     able = np.isin(numbers, numbers[one.serves[:nearby]])
     together: dict[int, list[int]] = {}
     for row in np.flatnonzero(~able).tolist():

@@ -23,7 +23,7 @@ from solver.engine.screened_capacity import (
     most_requests_per_s,
     saturation_requests_per_s,
 )
-from solver.engine.steady import FrontEnd, OperatingPoints, StepGrid, operating_points
+from solver.engine.steady import FrontEnd, OperatingPoints, operating_points, rows_of_grid
 from solver.prediction.estimate import without_probes
 from solver.replay.found_shares import found_shares
 from solver.step.power import capped_w
@@ -210,8 +210,8 @@ def _differ_in_targets_only(one: Workload, other: Workload) -> bool:
 
 
 def of_classes(workload: Workload, classes: Sequence[ScreenedClass]) -> Screened:
-    """A workload whose classes are screened, without what steps of the next smaller size do as well."""
-    dropped = no_better_than_smaller(classes)
+    """A workload whose classes are screened, without what steps of the next smaller size, or one process that answers, do as well."""
+    dropped = no_better_than_smaller(classes) | no_better_than_one_process(classes)
     return together(workload, [_without(one, dropped) for one in classes])
 
 
@@ -244,6 +244,32 @@ def no_better_than_smaller(classes: Sequence[ScreenedClass]) -> NDArray[np.bool_
         most = [one.saturation_requests_per_s.reshape(copies, -1)[copy] for one in classes]
         found[copy, largest] = np.all([of[smaller] >= LITTLE_LESS * of[largest] for of in most], axis=0)
     return found.ravel()
+
+
+def no_better_than_one_process(classes: Sequence[ScreenedClass]) -> NDArray[np.bool_]:
+    """Rows with more processes that answer, of which no class needs them: it is sustained at no more than those pass on that are asked. A
+    looser target never leaves fewer rows."""
+    space = classes[0].space
+    many, asked = space.behind_more_servers
+    found = np.zeros(len(space.rows), dtype=np.bool_)
+    passed_on = space.passed_on_tokens_per_s[asked]
+    found[many] = np.all(
+        [one.most_requests_per_s[many] * max(1.0, one.workload.traffic.output.mean) <= passed_on for one in classes],
+        axis=0,
+    )
+    return found
+
+
+def one_process_is_enough(screened: Screened, requests_per_s: float) -> NDArray[np.bool_]:
+    """Rows with more processes that answer than a replica needs that is sent all of so many requests a second, of all classes in their
+    proportions: as many as are asked pass that on."""
+    workload, space = screened.workload, screened.space
+    many, asked = space.behind_more_servers
+    tokens_per_s = sum(one.requests_per_s * one.traffic.output.mean for one in workload.classes)
+    all_of_it = tokens_per_s * (requests_per_s / workload.requests_per_s) / workload.utilisation_limit_fraction
+    found = np.zeros(len(space.rows), dtype=np.bool_)
+    found[many] = all_of_it <= space.passed_on_tokens_per_s[asked]
+    return found
 
 
 def _screened_class(
@@ -286,7 +312,7 @@ def _points_of(
     """Operating points of rows behind one front end. cache: tokens that each row's replica has room for, what is shared held once."""
     points = partial(
         operating_points,
-        _rows_of(space, rows),
+        rows_of_grid(space.grid, rows),
         traffic,
         front if traffic.sessions is None else front.of_turns(),
         in_flight=IN_FLIGHT_GRID,
@@ -380,15 +406,18 @@ def _within_targets(
     slower = margin[first] if isinstance(margin, np.ndarray) else margin
     away = network_s[first] if isinstance(network_s, np.ndarray) else network_s
     found = capacity(times, targets, slower, away).take(place)
-    served = np.where(allowed & (found.requests_per_s > LEAST_REQUESTS_PER_S), found.requests_per_s, 0.0)
+    passed_on = space.passed_on_tokens_per_s / max(1.0, workload.traffic.output.mean)
+    served = np.minimum(passed_on, found.requests_per_s)
+    served = np.where(allowed & (served > LEAST_REQUESTS_PER_S), served, 0.0)
     most = most_requests_per_s(times, targets, slower * least_factor(corrections, workload.llm_id), away)[place]
-    most = np.where(allowed & (most > LEAST_REQUESTS_PER_S), most, 0.0)
+    most = np.minimum(passed_on, np.where(allowed & (most > LEAST_REQUESTS_PER_S), most, 0.0))
     roles = None
     if "disaggregated" in workload.roles:
         base = len(space.grid.lanes)
-        grid = space.grid if base == len(space.rows) else _rows_of(space, np.arange(len(space.rows)) % base)
+        grid = space.grid if base == len(space.rows) else rows_of_grid(space.grid, np.arange(len(space.rows)) % base)
         stream = Streamed(space, grid, distinct.points_of_all(), workload.traffic, targets, margin, network_s)
         roles = role_capacities(stream, allowed)
+        roles = replace(roles, decode=np.minimum(roles.decode, passed_on))
     power = _power_w(space, found)
     return ScreenedClass(
         workload, space, distinct, margin, allowed, found, served, most, saturation_requests_per_s(times.points)[place], power,
@@ -403,26 +432,6 @@ def least_factor(corrections: CorrectionSet | None, llm: str) -> float:
     evidence = (one.factors for each in corrections.corrections for one in each.evidence if one.llm == llm)
     cells = (found.factors for cell, found in corrections.cells.items() if cell.llm == llm)
     return min(1.0, *(factor for factors in (*evidence, *cells) for factor in factors.values()), 1.0)
-
-
-def _rows_of(space: SearchSpace, members: NDArray[np.int64]) -> StepGrid:
-    grid = space.grid
-    return replace(
-        grid,
-        decode_s=grid.decode_s[members],
-        mixed_s=grid.mixed_s[members],
-        context=tuple((limit, s[members], b[members]) for limit, s, b in grid.context),
-        pairs=tuple((limit, s[members], f[members]) for limit, s, f in grid.pairs),
-        sequence_s=grid.sequence_s[members],
-        lanes=grid.lanes[members],
-        stages=grid.stages[members],
-        token_bytes=grid.token_bytes[members],
-        flops_per_token=grid.flops_per_token[members],
-        queries=grid.queries[members],
-        tokens_per_step=grid.tokens_per_step[members],
-        draft_steps=grid.draft_steps[members],
-        shared_read_fraction=grid.shared_read_fraction[members],
-    )
 
 
 def _power_w(space: SearchSpace, found: Capacity) -> Floats:

@@ -16,6 +16,7 @@ from solver.confirmation.brackets import Brackets
 from solver.confirmation.capacities import EveryCapacity
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.exchanges import Exchanges
+from solver.confirmation.fewer_processes import behind_fewer_processes
 from solver.confirmation.mix_capacities import MOST_MIX_ROUNDS, Mixes
 from solver.confirmation.mixes import mixed_workloads
 from solver.confirmation.rivals import simulate_rivals
@@ -303,6 +304,7 @@ class Search:
                 if self.result.outcome is Outcome.FEASIBLE:  # an earlier round may have shown more
                     self.result = with_bound(self.result, self.bound, self.planning.gap_fraction)
                 if settles and own:
+                    self.result = behind_fewer_processes(self.current, self.result, self.capacities, self.watch.in_time)
                     self.current = with_settled_capacities(
                         self.current, self.result, self.capacities, self.watch.in_time
                     )

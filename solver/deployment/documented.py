@@ -100,17 +100,18 @@ def check_options(settings: EngineSettings) -> None:
     """Raises UnsupportedError for an unknown engine, and for an option that it cannot be told: to let requests wait for some decode
     steps, to answer from several processes, or up to how many tokens it captures."""
     profile = engine_profile(settings.name)
-    if settings.admission_interval_steps > 1 and not profile.admits_in_intervals:
+    own = profile.name == settings.name  # of engines that are scheduled like another, its options are not known
+    if settings.admission_interval_steps > 1 and not (own and profile.admits_in_intervals):
         raise UnsupportedError(
             "option_not_in_engine",
             f"{settings.name} takes new requests in at every step; admission_interval_steps is an option of SGLang",
         )
-    if settings.api_servers > 1 and not profile.many_api_servers:
+    if settings.api_servers > 1 and not (own and profile.many_api_servers):
         raise UnsupportedError(
             "option_not_in_engine",
             f"how {settings.name} would answer from several processes is not known here; api_servers is an option of vLLM",
         )
-    if settings.max_captured_tokens is not None and not profile.captures_as_told:
+    if settings.max_captured_tokens is not None and not (own and profile.captures_as_told):
         raise UnsupportedError(
             "option_not_in_engine",
             f"what {settings.name} captures is as it chooses here; max_captured_tokens is an option of vLLM",

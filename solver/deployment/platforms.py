@@ -8,10 +8,12 @@ from solver.engine.profiles import (
     engines_for,
     keeps_in_host_memory,
     keeps_on_disk,
+    planned_api_servers,
     planned_batched_tokens,
     planned_capture,
 )
 from solver.hardware import Device, Node, instance_of
+from solver.layout import Layout
 from solver.llm_shape import LlmShape
 from solver.step.constants import ConstantPrior, Constants, resolve_constants
 from solver.step.tables import GraphSizes
@@ -41,14 +43,23 @@ class Platform:
     """A device's share of the rate at which the node's disks are read."""
     max_batched_tokens: int | None = None
     """Of a step; None: as asked."""
+    api_servers: int | None = None
+    """Processes that answer for each copy of attention; None: as asked."""
 
     def settings(self, shape: LlmShape, asked: EngineSettings) -> EngineSettings:
-        """The engine here as plans start it: as asked, with steps of its own size, and told up to how many tokens it captures where it
-        can be told."""
+        """The engine here as plans start it: as asked, with steps of its own size and its own number of processes that answer, and told
+        up to how many tokens it captures where it can be told."""
         release = asked.version if asked.name == self.engine else None
         told = asked.max_captured_tokens or self._planned_capture(shape)
         most = self.max_batched_tokens or asked.max_batched_tokens
-        return replace(asked, name=self.engine, version=release, max_captured_tokens=told, max_batched_tokens=most)
+        return replace(
+            asked,
+            name=self.engine,
+            version=release,
+            max_captured_tokens=told,
+            max_batched_tokens=most,
+            api_servers=self.api_servers or asked.api_servers,
+        )
 
     def _planned_capture(self, shape: LlmShape) -> int | None:
         """Of models that embed nothing is known."""
@@ -68,6 +79,35 @@ class Platform:
             return ()
         smaller = planned_batched_tokens(self.engine, self.device.vendor, asked.max_batched_tokens, asked.max_sequences)
         return tuple(replace(self, max_batched_tokens=tokens) for tokens in smaller)
+
+    def more_servers(self, shape: LlmShape, asked: EngineSettings) -> int | None:
+        """Processes that answer for each copy of attention which plans try here beside what is asked; None: none.
+
+        Not of models that embed, whose front end does more than pass tokens on, nor on instances of split devices, which share the
+        processors of a host with others.
+        """
+        if shape.embeds or self.device.partition is not None:
+            return None
+        return planned_api_servers(self.engine, self.device.vendor, asked.api_servers)
+
+
+def processes(layout: Layout, api_servers: int) -> int:
+    """Of one replica: a·d that answer, d that schedule, one for each device, and one more that tells copies of attention apart,
+
+        d·(a + 1) + n  (+ 1 where d > 1)
+
+    https://docs.vllm.ai/en/latest/design/arch_overview/, V1 process architecture, read 2026-11-28.
+
+    >>> processes(Layout(), 1), processes(Layout(), 4), processes(Layout(tensor_parallel=2, data_parallel=2), 4)
+    (3, 6, 15)
+    """
+    copies = layout.data_parallel
+    return copies * (api_servers + 1) + layout.devices + (copies > 1)
+
+
+def processors_needed(devices: int, layout: Layout, api_servers: int) -> int:
+    """Of a node of so many devices that is full of such replicas: one for each process."""
+    return max(1, devices // layout.devices) * processes(layout, api_servers)
 
 
 @dataclass(frozen=True, slots=True)

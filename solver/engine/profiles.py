@@ -253,6 +253,40 @@ def planned_batched_tokens(engine: str, vendor: str, asked: int, sequences: int)
     return tuple(tokens for tokens in known.batched_tokens if sequences <= tokens < asked)
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedServers:
+    """Processes that answer, for each copy of attention, which plans choose beside one, on devices of which vendors, and where that is
+    documented."""
+
+    api_servers: int
+    vendors: tuple[str, ...]
+    source: str
+
+
+PLANNED_SERVERS: dict[str, PlannedServers] = {
+    "vllm": PlannedServers(
+        4,
+        ("NVIDIA", "AMD"),
+        "--api-server-count: https://docs.vllm.ai/en/latest/design/arch_overview/ (V1 process architecture), read 2026-11-28; 4: what was "
+        "measured here, with a mixture on H100 SXM under 0.24.0 (docs/decisions/0094); on other vendors' devices the engine may want the "
+        "host's processors for itself; AMD: recalled",
+    ),
+}
+"""Each passes on the tokens of its own requests."""
+
+
+def planned_api_servers(engine: str, vendor: str, asked: int) -> int | None:
+    """Processes that answer for each copy of attention which plans try where so many are asked; None: no other number.
+
+    >>> planned_api_servers("vllm", "NVIDIA", 1), planned_api_servers("vllm", "NVIDIA", 4), planned_api_servers("sglang", "NVIDIA", 1)
+    (4, None, None)
+    """
+    known = PLANNED_SERVERS.get(engine)
+    if known is None or vendor not in known.vendors or known.api_servers <= asked:
+        return None
+    return known.api_servers
+
+
 PREFIX_CACHES: dict[str, str] = {
     "vllm": "https://docs.vllm.ai/en/latest/design/prefix_caching/ (whole blocks by hash, the least recently used free one forgotten "
     "first, a request's last ones before its first), read 2026-11-24; that it is on unless switched off: recalled",

@@ -150,6 +150,26 @@ def joined_grids(grids: Sequence[StepGrid]) -> StepGrid:
     )
 
 
+def rows_of_grid(grid: StepGrid, members: NDArray[np.int64]) -> StepGrid:
+    """The same of these rows, in this order."""
+    return replace(
+        grid,
+        decode_s=grid.decode_s[members],
+        mixed_s=grid.mixed_s[members],
+        context=tuple((limit, s[members], b[members]) for limit, s, b in grid.context),
+        pairs=tuple((limit, s[members], f[members]) for limit, s, f in grid.pairs),
+        sequence_s=grid.sequence_s[members],
+        lanes=grid.lanes[members],
+        stages=grid.stages[members],
+        token_bytes=grid.token_bytes[members],
+        flops_per_token=grid.flops_per_token[members],
+        queries=grid.queries[members],
+        tokens_per_step=grid.tokens_per_step[members],
+        draft_steps=grid.draft_steps[members],
+        shared_read_fraction=grid.shared_read_fraction[members],
+    )
+
+
 def interpolate(table: Matrix, tokens: Matrix) -> Matrix:
     """Rows of ``table`` (N, G) on TOKEN_GRID read at ``tokens`` (N, K), linearly between grid points."""
     clipped = np.clip(tokens, TOKEN_GRID[0], TOKEN_GRID[-1])

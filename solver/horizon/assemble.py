@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from solver.candidates.screening import Screened
+from solver.candidates.screening import Screened, one_process_is_enough
 from solver.capacity.sustained_rate import Bracket
 from solver.horizon.demand import Profile, Series
 from solver.horizon.operation import Operation
@@ -141,14 +141,25 @@ def build_problem(
 ) -> HorizonProblem:
     """The problem of everything screened, with the capacities that simulation has left; see ``candidates``, ``problem_of``."""
     machines = {offer.node.id for offer in asked.planning.offers} | {one.machine for one in asked.purchases}
-    return problem_of(asked, candidates(screened, brackets, machines, confirmed=confirmed), periods, limited=limited)
+    peaks = [
+        math.inf if any(one.workload == w for one in asked.batch) else max(p.requests_per_s[w] for p in periods)
+        for w in range(len(screened))
+    ]
+    able = candidates(screened, brackets, machines, peaks, confirmed=confirmed)
+    return problem_of(asked, able, periods, limited=limited)
 
 
 def candidates(
-    screened: Sequence[Screened], brackets: Known, machines: Set[str], *, confirmed: bool = False
+    screened: Sequence[Screened],
+    brackets: Known,
+    machines: Set[str],
+    peaks: Sequence[float],
+    *,
+    confirmed: bool = False,
 ) -> list[FleetCandidate]:
     """What serves anything on machines that can be had: over several nodes only where a workload fits inside none.
 
+    peaks: requests a second of each workload at most; infinite where that is open.
     confirmed: only what simulation has seen to hold, at the rates it was seen to hold.
     """
     found: list[FleetCandidate] = []
@@ -157,7 +168,8 @@ def candidates(
         limit = one.workload.utilisation_limit_fraction
         per_copy = max(1, len(space.rows) // one.copies)
         mine: list[FleetCandidate] = []
-        for row in np.flatnonzero(one.only.most_requests_per_s > 0.0).tolist():
+        able = (one.only.most_requests_per_s > 0.0) & ~one_process_is_enough(one, peaks[w])
+        for row in np.flatnonzero(able).tolist():
             rate = _rate(brackets.get((w, row)), float(one.only.most_requests_per_s[row]), confirmed=confirmed) * limit
             if rate <= 0.0:
                 continue

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.candidates.screening import Screened, exchange_names, sustained_power_w
+from solver.candidates.screening import Screened, exchange_names, one_process_is_enough, sustained_power_w
 from solver.fleet import (
     ANY_SITE,
     WHOLE,
@@ -114,7 +114,7 @@ def assemble(
     parts: list[_Part] = []
     for role in range(len(ROLES)):
         for w, (asked, one) in enumerate(zip(planning.workloads, screened, strict=True)):
-            part = _candidates(one, w, role, node_ids) if _admits(asked, one, role) else None
+            part = _candidates(planning, one, w, role, node_ids) if _admits(asked, one, role) else None
             if part is not None:
                 parts.append(part)
     width = max((one.class_capacities(np.zeros(0, dtype=np.int64)).shape[1] for one in screened), default=1)
@@ -180,15 +180,19 @@ def _admits(asked: Workload, one: Screened, role: int) -> bool:
     return "disaggregated" in asked.roles and one.roles is not None
 
 
-def _candidates(one: Screened, workload: int, role: int, node_ids: tuple[str, ...]) -> _Part:
-    """Rows that serve something in this role, on machines that are offered."""
+def _candidates(planning: PlanningInput, one: Screened, workload: int, role: int, node_ids: tuple[str, ...]) -> _Part:
+    """Rows that serve something in this role, on machines that are offered; without what needs no more processes to answer, unless as much
+    is asked as can be served."""
     index = {node_id: i for i, node_id in enumerate(node_ids)}
     per_platform = [
         np.array([index[n] for n in platform.node_ids if n in index], dtype=np.int64)
         for platform in one.space.platforms
     ]
     counts = np.array([len(p) for p in per_platform], dtype=np.int64)
-    able = np.flatnonzero(one.serves if role == AGGREGATED else _of_role(one, role) > 0.0)
+    serves = one.serves if role == AGGREGATED else _of_role(one, role) > 0.0
+    if planning.objective != "throughput":
+        serves = serves & ~one_process_is_enough(one, one.workload.requests_per_s)
+    able = np.flatnonzero(serves)
     platform = one.space.platform_index[able]
     able, platform = able[counts[platform] > 0], platform[counts[platform] > 0]
     nodes = [np.zeros(0, dtype=np.int64), *(per_platform[p] for p in platform.tolist())]

@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from solver.candidates.rejections import Rejection, rejections
 from solver.candidates.screening import Screened, screen
-from solver.candidates.space import SearchSpace, build_space
+from solver.candidates.space import SearchSpace
+from solver.candidates.tabulated import build_space
 from solver.confirmation.alone import learn_alone
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import progress, solve_confirmed

@@ -129,6 +129,9 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "answered_token_us": _micro("serial front-end time for a first token, per token of its prompt, with a cache of prefixes", 100.0),
     "image_megapixel_ms": ConstantLaw("ms", 1e-3, 0.0, 5000.0, "serial host time to receive, decode, resize and cut an image, a megapixel"),
     "token_front_end_us": _micro("serial front-end time per streamed output token", 5000.0),
+    "front_end_busy_fraction": ConstantLaw(
+        "fraction", 1.0, 0.05, 1.0, "of the time of the front end of a planned replica, how much passing tokens on may take"
+    ),
     "recurrent_chunk_tokens": ConstantLaw(
         "tokens", 1.0, 1.0, 4096.0, "tokens of a prompt that a recurrent layer scans between two passes over its state"
     ),

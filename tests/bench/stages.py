@@ -18,7 +18,7 @@ from unittest.mock import patch
 from solver.replay.long_run import DRAW_SEEDS, FURTHER_SEEDS, QUICK_SEED
 
 WORK = {
-    ("solver.candidates.space", "build_space"): "tabulating step times",
+    ("solver.candidates.tabulated", "build_space"): "tabulating step times",
     ("solver.candidates.screening", "screen"): "screening",
     ("solver.candidates.screening", "with_workload"): "screening",
     ("solver.candidates.screening", "at_even_odds"): "screening",

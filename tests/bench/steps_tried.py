@@ -26,7 +26,7 @@ def sizes(workload: ScreenedClass) -> list[list[int]]:
     space, together = workload.space, dict[int, list[int]]()
     for row in np.argsort(-space.batched_tokens, kind="stable").tolist():
         if workload.allowed[row]:
-            together.setdefault(int(space.but_for_steps[row]), []).append(row)
+            together.setdefault(int(space.but_for_settings[row]), []).append(row)
     return [rows for rows in together.values() if len(rows) > 1]
 
 

@@ -45,19 +45,3 @@ def test_advice_is_more_processes_than_there_are_each_copy_having_one(client: Te
     copies = changed(changed(ASKED, "layout", {"data_parallel": 2, "expert_parallel": 2}), "load", load)
     (said,) = [one for one in estimated(client, copies)["cautions"] if "--api-server-count" in one]
     assert "--api-server-count 8," in said
-
-
-def test_a_plan_says_it_of_its_lines(client: TestClient) -> None:
-    """Of each line, and beside the plan where little is left."""
-    targets, limits = {"ttft_ms": {"p95": 2_000}}, {"devices": ["h100-sxm"], "sourcing": "any"}
-    workload = {"name": "chat", "llm": "qwen3-30b-a3b", "targets": targets, "traffic": SHORT | {"requests_per_s": 44}}
-    body = {"workloads": [workload], "limits": limits}
-    response = client.post("/v1/recommendations", json=body)
-    assert response.status_code == 201, response.text
-    answer = response.json()
-    fractions = [line["predicted"]["front_end_fraction"] for line in answer["plan"]]
-    for line, fraction in zip(answer["plan"], fractions, strict=True):
-        each = line["predicted"]["output_tokens_per_s"]["expected"] / line["replicas"] / line["layout"]["data_parallel"]
-        assert fraction == pytest.approx(each * 60e-6, rel=0.05)
-    said = [one for one in answer["cautions"] if one["about"] == "front_end"]
-    assert len(said) == sum(fraction >= 0.75 for fraction in fractions) > 0

@@ -7,7 +7,7 @@ import pytest
 
 from catalog.engine_formats import formats_of
 from service.recommendations.from_rows import device_from_row, node_from_row
-from solver.candidates.space import build_space
+from solver.candidates.tabulated import build_space
 from solver.deployment.documented import drafts_on
 from solver.errors import FigureMissingError
 from solver.hardware import Device

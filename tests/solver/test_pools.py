@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from solver.candidates.screening import screen
-from solver.candidates.space import build_space
+from solver.candidates.tabulated import build_space
 from solver.deployment.kv_transfer import ServingPool, kv_link
 from solver.errors import InvalidInputError
 from solver.lengths import lognormal_lengths, uniform_lengths

@@ -5,7 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from solver.candidates.screening import at_even_odds, no_better_than_smaller, screen, with_targets, with_workload
+from solver.candidates.screening import (
+    at_even_odds,
+    no_better_than_one_process,
+    no_better_than_smaller,
+    screen,
+    with_targets,
+    with_workload,
+)
 from solver.engine.screened_capacity import (
     IN_FLIGHT_GRID,
     ScreenedTimes,
@@ -58,8 +65,10 @@ def test_every_row_is_as_if_it_were_screened_by_itself(targets: Targets, away: d
             found = capacity(times, one.workload.only.targets, margin, network)
             assert np.array_equal(one.capacity.requests_per_s[mine], found.requests_per_s)
             assert np.array_equal(one.capacity.best_s[mine], found.best_s)
-            tried = one.allowed[mine] & ~no_better_than_smaller([one])[mine]
-            most = np.where(tried, most_requests_per_s(times, one.workload.only.targets, margin, network), 0.0)
+            tried = one.allowed[mine] & ~(no_better_than_smaller([one]) | no_better_than_one_process([one]))[mine]
+            passed_on = space.passed_on_tokens_per_s[members] / traffic.output.mean
+            most = np.minimum(passed_on, most_requests_per_s(times, one.workload.only.targets, margin, network))
+            most = np.where(tried, most, 0.0)
             assert np.array_equal(one.most_requests_per_s[mine], most)
             assert np.array_equal(one.saturation_requests_per_s[mine], saturation_requests_per_s(points))
 
