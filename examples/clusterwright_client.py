@@ -1802,7 +1802,8 @@ class CautionOut(TypedDict):
     seller limits the rate. ``sessions``: hits hold as far as turns are routed as was stated. ``extended_context``:
     requests may be longer than the context the model is published with. ``spot``: the seller may take the machines
     back. ``lasting_queue``: what is asked of replicas is more than they complete once requests wait for seats.
-    ``front_end``: the process that passes a replica's tokens on has little time left.
+    ``front_end``: replicas answer from several processes, on a machine of which nobody states how many processors
+    it has.
     """
     about: Literal["drafting", "extended_context", "sessions", "host_cache", "disk_cache", "one_replica", "one_node", "no_spare", "interval_crosses_target", "lasting_queue", "front_end", "old_price", "commitment_dearer", "bought", "capacity_block", "unmeasured", "published_speed", "spot"]
     """What the note is about: a variable, a label, or part of the plan."""

@@ -12,6 +12,7 @@ from solver.deployment.platforms import Platform, processors_needed
 from solver.engine.screened_capacity import RATE_SLACK
 from solver.engine.steady import rows_of_grid
 from solver.hardware import Node
+from solver.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,28 @@ class _Further:
     short: Mapping[int, str]
 
 
+def is_enough_of_all(space: SearchSpace, workload: Workload, requests_per_s: float) -> bool:
+    """May one replica of whichever row, behind as many processes as are asked, pass on all of so many requests a second, of all classes of
+    a workload in their proportions? Then no replica needs more of them."""
+    return all_tokens_per_s(workload, requests_per_s) <= float(space.passed_on_tokens_per_s.min())
+
+
+def all_tokens_per_s(workload: Workload, requests_per_s: float) -> float:
+    """Tokens of replies a second of so many requests, over the share of what replicas sustain that a plan uses."""
+    tokens_per_s = sum(one.requests_per_s * one.traffic.output.mean for one in workload.classes)
+    return tokens_per_s * (requests_per_s / workload.requests_per_s) / workload.utilisation_limit_fraction
+
+
 def with_more_servers(space: SearchSpace, nodes: Sequence[Node]) -> SearchSpace:
+    """The space with more processes, made once: see ``_with_more_servers``. nodes: those it was made of."""
+    found = space.memo.get("more_servers")
+    if found is None:
+        found = space.memo["more_servers"] = _with_more_servers(space, nodes)
+    assert isinstance(found, SearchSpace)
+    return found
+
+
+def _with_more_servers(space: SearchSpace, nodes: Sequence[Node]) -> SearchSpace:
     """With every row once more behind as many processes that answer as plans try, where its devices decode more than a plan may have
     those pass on that are asked; on the machines that are not known to have too few processors for them.
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from solver.candidates.confidence import margins
 from solver.candidates.distinct_times import DistinctTimes, merged
+from solver.candidates.more_servers import all_tokens_per_s
 from solver.candidates.phase_capacity import LEAST_REQUESTS_PER_S, RoleCapacities, Streamed, role_capacities
 from solver.candidates.space import SearchSpace
 from solver.candidates.turns_found import turns_at
@@ -265,10 +266,9 @@ def one_process_is_enough(screened: Screened, requests_per_s: float) -> NDArray[
     proportions: as many as are asked pass that on."""
     workload, space = screened.workload, screened.space
     many, asked = space.behind_more_servers
-    tokens_per_s = sum(one.requests_per_s * one.traffic.output.mean for one in workload.classes)
-    all_of_it = tokens_per_s * (requests_per_s / workload.requests_per_s) / workload.utilisation_limit_fraction
     found = np.zeros(len(space.rows), dtype=np.bool_)
-    found[many] = all_of_it <= space.passed_on_tokens_per_s[asked]
+    if len(many):
+        found[many] = all_tokens_per_s(workload, requests_per_s) <= space.passed_on_tokens_per_s[asked]
     return found
 
 

@@ -175,6 +175,11 @@ class SearchSpace:
         return found
 
     @property
+    def has_more_servers(self) -> bool:
+        """Are some rows behind more processes that answer than are asked?"""
+        return len(self.behind_more_servers[0]) > 0
+
+    @property
     def behind_more_servers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(rows with more processes that answer than are asked, of each the one where they are as asked)."""
         found = self.memo.get("behind_more_servers")

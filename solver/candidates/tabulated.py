@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.candidates.combinations import CandidateRow, Combinations
-from solver.candidates.more_servers import with_more_servers
 from solver.candidates.space import SearchSpace, fronts_of, taken_plans, twins
 from solver.deployment.platforms import DiskCache, Platform, instance_platforms, platforms
 from solver.engine.speculative import expected_tokens_per_step
@@ -62,7 +61,7 @@ def build_space(
     if not found.rows:
         raise InvalidInputError("no device in the catalog can run this model with the engines and precisions asked for")
     found.add_smaller_steps()
-    return with_more_servers(_tabulate(found, settings), nodes)
+    return _tabulate(found, settings)
 
 
 def _tabulate(found: Combinations, settings: EngineSettings) -> SearchSpace:

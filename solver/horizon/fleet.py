@@ -1,5 +1,6 @@
 """A fleet over time: screen once, reduce, choose, confirm by simulation, solve, verify."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -100,7 +101,10 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
     planning = asked.planning
     screened: list[Screened] = []
     for workload in planning.workloads:
-        screened.append(screen(workload, space_of(planning, workload, memo), corrections=planning.corrections))
+        space = space_of(
+            planning, workload, memo, math.inf
+        )  # how many requests there are at most is known by the month
+        screened.append(screen(workload, space, corrections=planning.corrections))
         if clock() > last:
             raise NoPlanInTimeError(asked.time_limit_s)
     began = clock()

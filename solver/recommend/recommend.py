@@ -5,6 +5,7 @@ from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from solver.candidates.more_servers import is_enough_of_all, with_more_servers
 from solver.candidates.rejections import Rejection, rejections
 from solver.candidates.screening import Screened, screen
 from solver.candidates.space import SearchSpace
@@ -342,8 +343,21 @@ def worst_losses(assembly: Assembly, plan: Plan) -> tuple[Loss, ...]:
     )
 
 
-def space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> SearchSpace:
-    """The search space of a workload's model at its context and formats, from the memo where it is known."""
+def space_of(
+    planning: PlanningInput, workload: Workload, memo: SpaceMemo, requests_per_s: float | None = None
+) -> SearchSpace:
+    """The search space of a workload's model at its context and formats, from the memo where it is known; with candidates behind more
+    processes that answer where so many requests a second (None: as the workload states) may need them."""
+    if planning.objective == "throughput":
+        requests_per_s = math.inf
+    elif requests_per_s is None:
+        requests_per_s = workload.requests_per_s
+    space = _asked_space_of(planning, workload, memo)
+    return space if is_enough_of_all(space, workload, requests_per_s) else with_more_servers(space, planning.nodes)
+
+
+def _asked_space_of(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> SearchSpace:
+    """The same with as many processes as are asked."""
     settings = engine_settings(planning.engine, workload)
     partitions = planning.limits.partitions
     formats = (workload.weight_formats, workload.kv_cache_formats)

@@ -11,7 +11,7 @@ from solver.confirmation.confirmations import Confirmations
 from solver.explain.targets import changed_target
 from solver.limit import TargetLimit, target_limits
 from solver.planning.types import PlanningInput
-from solver.recommend.recommend import SolvedRequest, SpaceMemo, screened
+from solver.recommend.recommend import SolvedRequest, SpaceMemo, screened, space_of
 from solver.traffic_classes import (
     ALL_CLASSES,
     ClassSet,
@@ -130,11 +130,15 @@ def _at(
     workload = _changed(planning.workloads[w], of, value)
     workloads = (*planning.workloads[:w], workload, *planning.workloads[w + 1 :])
     planning = replace(planning, workloads=workloads)
+    is_another_space = False
     if of.of == "requests_per_s":
-        every[w] = with_workload(every[w], workload)
-        return planning, every, known
+        # Candidates behind more processes that answer may be there at some rates only.
+        is_another_space = space_of(planning, workload, memo).has_more_servers != every[w].space.has_more_servers
+        if not is_another_space:
+            every[w] = with_workload(every[w], workload)
+            return planning, every, known
     known = known.renumbered(w, lambda _: None)
-    if of.of in ("context_tokens", "confidence_fraction"):
+    if is_another_space or of.of in ("context_tokens", "confidence_fraction"):
         every[w] = screened(planning, workload, memo)
     else:
         every[w] = with_workload(every[w], workload)

@@ -87,6 +87,23 @@ def test_a_device_that_was_measured_without_adapters_is_not_said_never_to_have_b
     assert "has been measured" in dict(about([borrowed]))["unmeasured"]
 
 
+def test_several_processes_need_processors_that_not_every_seller_states() -> None:
+    """Four a copy of attention that answer, one that schedules, one a device: 6 of each of eight replicas on one device."""
+
+    def offers(processors: float) -> list[Any]:
+        return [SimpleNamespace(id=AWS, commitment="spot", node=SimpleNamespace(devices=8, host_processors=processors))]
+
+    several, one = (line("chat", AWS, engine_settings={"api_servers": n}) for n in (4, 1))
+    said = [detail for kind, detail in about([several, several], offers(0.0)) if kind == "front_end"]
+    assert len(said) == 1, "once for a machine"
+    assert "answers from 4 processes" in said[0]
+    assert " 48 on " in said[0]
+    assert "front_end" not in dict(about([several], offers(192.0)))
+    assert "front_end" not in dict(about([one], offers(0.0)))
+    behind = several.model_copy(update={"basis": "borrowed"})
+    assert "with several processes that answer is behind this" in dict(about([behind], offers(192.0)))["unmeasured"]
+
+
 def test_spot_machines_of_all_layouts_are_counted() -> None:
     spot = line("chat", AWS).model_copy(update={"commitment": "spot"})
     two, one = (spot.model_copy(update={"nodes": nodes}) for nodes in (2, 1))

@@ -121,3 +121,14 @@ def test_engines_of_which_it_is_not_documented_refuse_it_by_name(
     (found,) = client.post("/v1/estimates", json={"estimates": [body]}).json()["estimates"]
     assert (found["outcome"], found["reason"]) == ("unsupported", "option_not_in_engine")
     assert option in found["detail"]
+
+
+def test_the_price_of_a_rate_is_that_of_the_plan_for_it_whichever_was_asked(client: TestClient) -> None:
+    """At a rate which one process passes on there are no candidates with more, at others there are."""
+    few, many = (planned(client, asked("llama-3.1-8b", rate)) for rate in (20.0, 102.0))
+    for known, other, rate in ((few, many, 102), (many, few, 20)):
+        path = f"/v1/recommendations/{known['id']}/price-curve"
+        answer = client.post(path, json={"of": "requests_per_s", "points": [rate], "time_limit_s": 60})
+        assert answer.status_code == 200, answer.text
+        (point,) = answer.json()["points"]
+        assert float(point["solved"]["usd_per_hour"]) == pytest.approx(float(other["totals"]["usd_per_hour"]))

@@ -19,6 +19,8 @@ from tests.solver.planning_cases import H100, H200, L4, MEMO, NODES, cost, offer
 MORE = profiles.PLANNED_SERVERS["vllm"].api_servers
 SHORT = Traffic(uniform_lengths(100, 300), uniform_lengths(100, 300))
 LONG = Traffic(uniform_lengths(2000, 6000), uniform_lengths(100, 300))
+MANY = 1000.0
+"""Requests a second: more than one process passes on of either."""
 FORMATS = {"weight_formats": ("bf16", "fp8"), "kv_cache_formats": ("bf16", "fp8")}
 
 
@@ -40,7 +42,7 @@ def with_processors(node: Node, processors: float) -> Node:
 @pytest.mark.parametrize("llm", ["llama-3.1-8b", "qwen3-30b-a3b", "llama-3.1-70b"])
 def test_what_has_no_candidate_behind_more_needs_none(llm: str, traffic: Traffic) -> None:
     """Screened as if all engines answered from as many processes, none carries more than one process may pass on."""
-    asked = workload(llm=llm, traffic=traffic, **FORMATS)
+    asked = workload(llm=llm, traffic=traffic, rate=MANY, **FORMATS)
     space = space_of(planning(asked), asked, MEMO)
     many = dataclasses.replace(planning(asked), engine=EngineSettings("vllm", api_servers=MORE))
     all_behind = screen(asked, space_of(many, asked, MEMO))
@@ -54,7 +56,7 @@ def test_what_has_no_candidate_behind_more_needs_none(llm: str, traffic: Traffic
 
 def test_more_is_tried_on_machines_that_have_the_processors_or_do_not_say() -> None:
     machines = [with_processors(H100, n) for n in (0, 8, 20, 27, 28, 47, 48, 200)]
-    asked = workload(traffic=SHORT)
+    asked = workload(traffic=SHORT, rate=MANY)
     space = space_of(planning(asked, nodes=(*machines, L4)), asked, MEMO)
     able: dict[Layout, set[str]] = {}
     for row in np.flatnonzero(space.api_servers == MORE):
@@ -72,7 +74,7 @@ def test_more_is_tried_on_machines_that_have_the_processors_or_do_not_say() -> N
 def test_a_machine_with_too_few_is_a_reason_only_where_one_process_is_the_limit(
     traffic: Traffic, is_said: bool
 ) -> None:
-    asked = workload(traffic=traffic)
+    asked = workload(traffic=traffic, rate=MANY)
     machine = with_processors(H100, 16)
     found = rejections(screen(asked, space_of(planning(asked, nodes=(machine, L4)), asked, MEMO)))
     said = [one for one in found if one.reason == "host_processors_exceeded"]
@@ -93,9 +95,19 @@ def test_as_cheap_as_with_all_processes_and_no_more_of_them_than_that_takes(rate
     assert behind == ({1} if cost(found) == cost(one) else {MORE})
 
 
+def test_they_are_there_at_rates_that_may_need_them_only() -> None:
+    """One process may pass on 12,500 tokens a second; a plan keeps to the utilisation limit."""
+    for rate, limit, is_there in ((62.0, 1.0, False), (63.0, 1.0, True), (43.0, 0.7, False), (44.0, 0.7, True)):
+        asked = workload(traffic=SHORT, rate=rate, utilisation_limit_fraction=limit)
+        assert space_of(planning(asked), asked, MEMO).has_more_servers == is_there, (rate, limit)
+    most = dataclasses.replace(planning(asked), objective="throughput")
+    few = workload(traffic=SHORT, rate=1.0)
+    assert space_of(most, few, MEMO).has_more_servers
+
+
 def test_simulations_of_one_space_are_not_those_of_another() -> None:
     """They are kept by row, and rows of spaces with and without more processes are others."""
-    asked = workload(traffic=SHORT)
+    asked = workload(traffic=SHORT, rate=MANY)
     with patch.dict(profiles.PLANNED_SERVERS, clear=True):
         alone = space_of(planning(asked, nodes=NODES), asked, {})
     both = space_of(planning(asked, nodes=NODES), asked, {})

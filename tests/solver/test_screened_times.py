@@ -85,3 +85,17 @@ def test_other_targets_and_rates_are_as_if_screened_anew() -> None:
     assert busier.workload.requests_per_s == 90.0
     even = at_even_odds(one, with_confidence(first, 0.5))
     assert np.array_equal(even.only.most_requests_per_s, screen(even.workload, space).only.most_requests_per_s)
+
+
+def test_what_smaller_steps_do_as_well_they_do_at_every_distance() -> None:
+    """What is completed whatever the latency depends on no distance, and no row is compared with one at another."""
+    asked = workload(kv_cache_formats=("bf16", "fp8"))
+    near, far = (screen(one, space_of(planning(one, nodes=MARKET), one, MEMO)).only for one in (
+        asked, replace(asked, network_s_by_region=NEAR_AND_FAR)
+    ))  # fmt: skip
+    dropped, at_all = no_better_than_smaller([near]), no_better_than_smaller([far])
+    copies = len(at_all) // len(dropped)
+    assert copies > 1
+    assert dropped.any()
+    assert not dropped.all()
+    assert np.array_equal(at_all, np.tile(dropped, copies))
