@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from solver.candidates.space import SearchSpace, fronts_of, taken_plans, twins
-from solver.capacity.runs import RunsMemo
 from solver.deployment.platforms import Platform, processors_needed
 from solver.engine.screened_capacity import RATE_SLACK
 from solver.engine.steady import rows_of_grid
@@ -78,7 +77,7 @@ def _with_more_servers(space: SearchSpace, nodes: Sequence[Node]) -> SearchSpace
         twin=twins(alike),
         short_of_processors=found.short,
         memo={},
-        runs=RunsMemo(),
+        runs=space.runs,  # kept by row: those of the space keep their numbers, and none of the others has one of these
         **taken,
     )
 

@@ -65,7 +65,8 @@ class SearchSpace:
     dropped: Counter[Dropped]
     memo: dict[object, object] = field(default_factory=dict)
     runs: RunsMemo = field(default_factory=RunsMemo)
-    """What simulation has found of its candidates, whoever asked. By their rows: another space has its own."""
+    """What simulation has found of its candidates, whoever asked. By their rows: another space has its own, but for one that begins with
+    these rows."""
     short_of_processors: Mapping[int, str] = field(default_factory=dict)
     """By row with one process that answers: why some machine that it may stand in cannot run more."""
 

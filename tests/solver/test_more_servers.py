@@ -14,7 +14,7 @@ from solver.layout import Layout
 from solver.lengths import uniform_lengths
 from solver.recommend.recommend import recommend, space_of
 from solver.workload import EngineSettings, Traffic
-from tests.solver.planning_cases import H100, H200, L4, MEMO, NODES, cost, offer, planning, workload
+from tests.solver.planning_cases import H100, H200, L4, MEMO, cost, offer, planning, workload
 
 MORE = profiles.PLANNED_SERVERS["vllm"].api_servers
 SHORT = Traffic(uniform_lengths(100, 300), uniform_lengths(100, 300))
@@ -87,8 +87,10 @@ def test_as_cheap_as_with_all_processes_and_no_more_of_them_than_that_takes(rate
     """Where the plan with one process costs as much, it is that one."""
     asked, market = workload(traffic=SHORT, rate=rate), {"nodes": (H200,), "offers": (offer(H200, 30.0),)}
     found = recommend(planning(asked, **market), MEMO)
-    with patch.dict(profiles.PLANNED_SERVERS, clear=True):
-        one = recommend(planning(asked, **market), {})
+    with patch.dict(
+        profiles.PLANNED_SERVERS, clear=True
+    ):  # under a name of its own: answers may be remembered by what is asked
+        one = recommend(dataclasses.replace(planning(asked, **market), catalog_key="one process"), {})
     many = dataclasses.replace(planning(asked, **market), engine=EngineSettings("vllm", api_servers=MORE))
     assert cost(found) == cost(recommend(many, MEMO)) <= cost(one)
     behind = {entry.configuration.engine.api_servers for entry in found.entries}
@@ -105,15 +107,17 @@ def test_they_are_there_at_rates_that_may_need_them_only() -> None:
     assert space_of(most, few, MEMO).has_more_servers
 
 
-def test_simulations_of_one_space_are_not_those_of_another() -> None:
-    """They are kept by row, and rows of spaces with and without more processes are others."""
-    asked = workload(traffic=SHORT, rate=MANY)
-    with patch.dict(profiles.PLANNED_SERVERS, clear=True):
-        alone = space_of(planning(asked, nodes=NODES), asked, {})
-    both = space_of(planning(asked, nodes=NODES), asked, {})
-    assert len(both.rows) > len(alone.rows)
-    assert both.runs is not alone.runs
-    last = len(both.rows) - 1
-    engine = screen(asked, both).only.candidate(last).runs.configuration.engine
-    assert engine.api_servers == both.api_servers[last] == MORE
-    assert both.twin[last] >= len(alone.rows)
+def test_rows_of_the_space_without_are_the_first_of_that_with() -> None:
+    """Simulations are kept by row, for both together."""
+    few, many = workload(traffic=SHORT, rate=1.0), workload(traffic=SHORT, rate=MANY)
+    alone, both = (space_of(planning(one), one, MEMO) for one in (few, many))
+    before = len(alone.rows)
+    assert len(both.rows) > before
+    assert both.runs is alone.runs
+    assert np.array_equal(both.twin[:before], alone.twin)
+    assert both.twin[before:].min() >= before
+    for row in range(before):
+        assert both.configuration(row) == alone.configuration(row)
+    for row in range(before, len(both.rows)):
+        engine = both.configuration(int(both.behind_as_asked[row])).engine
+        assert both.configuration(row).engine == dataclasses.replace(engine, api_servers=MORE)
