@@ -56,19 +56,19 @@ def _with_more_servers(space: SearchSpace, nodes: Sequence[Node]) -> SearchSpace
     """
     found = _further(space, nodes)
     if not found.rows:
-        return replace(space, short_of_processors=found.short)
+        return replace(space, short_of_processors=found.short, memo={})
     kept = np.concatenate([np.arange(len(space.rows), dtype=np.int64), found.rows])
     platform_index = np.concatenate([space.platform_index, found.own]).astype(np.int64)
     numbers = platform_index.tolist()
     settings = [platform.settings(space.shape, space.settings) for platform in found.platforms]
     servers = np.array([one.api_servers for one in settings])[platform_index]
     alike = list(zip(space.twin[kept].tolist(), servers.tolist(), strict=True))
-    entries = [space.rows[row] for row in kept.tolist()]
+    again = (replace(space.rows[row], platform=number) for row, number in zip(found.rows, found.own, strict=True))
     taken: dict[str, Any] = {name: getattr(space, name)[kept] for name in ROW_COLUMNS}
     return replace(
         space,
         platforms=found.platforms,
-        rows=tuple(replace(row, platform=number) for row, number in zip(entries, numbers, strict=True)),
+        rows=(*space.rows, *again),
         platform_index=platform_index,
         api_servers=servers,
         memory=taken_plans(space.memory, kept),

@@ -261,13 +261,12 @@ def fronts_of(
 ) -> tuple[tuple[FrontEnd, NDArray[np.int64]], ...]:
     """(front end, rows behind it), by the platform of each row."""
     fronts: dict[FrontEnd, list[int]] = {}
-    made: dict[tuple[int, int], FrontEnd] = {}
+    made: dict[int, FrontEnd] = {}
     for i, platform in enumerate(own):
-        servers = platform.settings(shape, settings).api_servers
-        key = id(platform.constants), servers
-        if key not in made:
-            made[key] = front_end(platform.constants, shape, servers)
-        fronts.setdefault(made[key], []).append(i)
+        if id(platform) not in made:
+            servers = platform.settings(shape, settings).api_servers
+            made[id(platform)] = front_end(platform.constants, shape, servers)
+        fronts.setdefault(made[id(platform)], []).append(i)
     return tuple((front, np.array(members, dtype=np.int64)) for front, members in fronts.items())
 
 
