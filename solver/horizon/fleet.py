@@ -101,9 +101,7 @@ def plan_fleet(asked: FleetInput, memo: SpaceMemo, clock: Clock, progress: Progr
     planning = asked.planning
     screened: list[Screened] = []
     for workload in planning.workloads:
-        space = space_of(
-            planning, workload, memo, math.inf
-        )  # how many requests there are at most is known by the month
+        space = space_of(planning, workload, memo, math.inf)  # how many requests there are at most, months say
         screened.append(screen(workload, space, corrections=planning.corrections))
         if clock() > last:
             raise NoPlanInTimeError(asked.time_limit_s)

@@ -132,3 +132,13 @@ def test_the_price_of_a_rate_is_that_of_the_plan_for_it_whichever_was_asked(clie
         assert answer.status_code == 200, answer.text
         (point,) = answer.json()["points"]
         assert float(point["solved"]["usd_per_hour"]) == pytest.approx(float(other["totals"]["usd_per_hour"]))
+
+
+def test_machines_with_too_few_processors_are_named_with_both_numbers(client: TestClient) -> None:
+    """Some machines with an L40S have fewer than four processes and the engine's own take; where one process is enough it is no reason."""
+    body = asked("llama-3.2-1b", 300.0) | {"limits": {"devices": ["l40s"], "sourcing": "any"}}
+    (said,) = [one for one in planned(client, body)["rejected"] if one["reason"] == "host_processors_exceeded"]
+    assert said["device"] == "l40s"
+    assert "processes that answer take" in said["nearest"]
+    few = asked("llama-3.2-1b", 10.0) | {"limits": {"devices": ["l40s"], "sourcing": "any"}}
+    assert "host_processors_exceeded" not in [one["reason"] for one in planned(client, few)["rejected"]]
