@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,26 +9,24 @@ from numpy.typing import NDArray
 from solver.candidates.confidence import margins
 from solver.candidates.distinct_times import DistinctTimes, merged
 from solver.candidates.more_servers import all_tokens_per_s
+from solver.candidates.operating import points_of
 from solver.candidates.phase_capacity import LEAST_REQUESTS_PER_S, RoleCapacities, Streamed, role_capacities
 from solver.candidates.space import SearchSpace
-from solver.candidates.turns_found import turns_at
 from solver.capacity.goal import Goal
 from solver.capacity.sustained_rate import CandidateReplica
 from solver.corrections.applied import CorrectionSet, configuration_correction
 from solver.engine.screened_capacity import (
-    IN_FLIGHT_GRID,
     Capacity,
     ScreenedTimes,
     capacity,
     most_requests_per_s,
     saturation_requests_per_s,
 )
-from solver.engine.steady import FrontEnd, OperatingPoints, operating_points, rows_of_grid
+from solver.engine.steady import rows_of_grid
 from solver.prediction.estimate import without_probes
-from solver.replay.found_shares import found_shares
 from solver.step.power import capped_w
 from solver.traffic_classes import each_alone, with_targets_of
-from solver.workload import Targets, Traffic, Workload
+from solver.workload import Targets, Workload
 
 Floats = NDArray[np.float64]
 
@@ -287,7 +284,7 @@ def _screened_class(
     result = [
         (
             mine := np.flatnonzero(np.isin(first, members)),
-            _points_of(space, first[mine], traffic, front, cache, mean_context),
+            points_of(space, first[mine], traffic, front, cache, mean_context),
         )
         for front, members in space.fronts
     ]
@@ -304,29 +301,6 @@ def _screened_class(
     if distances := workload.distances_s:
         return _at_distances(workload, space, distinct, margin, allowed, distances, corrections)
     return _within_targets(workload, space, distinct, margin, allowed, 0.0, corrections)
-
-
-def _points_of(
-    space: SearchSpace, rows: NDArray[np.int64], traffic: Traffic, front: FrontEnd, cache: Floats, mean_context: float
-) -> OperatingPoints:
-    """Operating points of rows behind one front end. cache: tokens that each row's replica has room for, what is shared held once."""
-    points = partial(
-        operating_points,
-        rows_of_grid(space.grid, rows),
-        traffic,
-        front if traffic.sessions is None else front.of_turns(),
-        in_flight=IN_FLIGHT_GRID,
-        kv_cache_tokens=cache[rows][:, None],
-        max_batched_tokens=space.batched_tokens[rows][:, None].astype(float),
-        max_sequences=float(space.settings.max_sequences),
-    )
-    if traffic.sessions is None:
-        return points()
-    lanes = space.grid.lanes[rows]
-    # A tier under the cache is taken to forget nothing.
-    is_all = space.without_host_cache[rows][:, None]
-    own = np.where(is_all, space.cache_tokens(mean_context)[rows][:, None] / lanes, np.inf)
-    return turns_at(points, found_shares(traffic), own, lanes, traffic.shared_prefix_fraction)
 
 
 def _at_distances(

@@ -136,8 +136,7 @@ def _solve_stated(problem: SpreadProblem, memo: SpaceMemo, observe: Observer) ->
             solved_request = replace(solved_request, pools=PoolSearch(refused))
     else:
         solved_request = _solved_with_pools(planning, every, confirmations, observe)
-    plan, known = solved_request.result.plan, problem.least_known
-    if plan is not None and (known is None or plan is not known.plan):  # which is another problem's
+    if solved_request.result.plan is not None and not problem.is_known(solved_request.result):
         check(solved_request.assembly, solved_request.result)
     return solved_request
 
@@ -171,10 +170,9 @@ def _solved(
         assembly = with_most_copies(assembly, spread.most_copies, spread.spreads)
     assembly = within_default_where_needed(planning, assembly)
     alone = learn_alone(planning, assembly, confirmations, solve_confirmed)
-    known = None if spread is None else spread.least_known
-    solved_request = SolvedRequest(
-        planning, *solve_confirmed(assembly, planning, confirmations, observe, least_known=known), confirmations
-    )
+    least = None if spread is None else spread.least_known
+    solved = solve_confirmed(assembly, planning, confirmations, observe, least_known=least)
+    solved_request = SolvedRequest(planning, *solved, confirmations)
     if not alone:
         return solved_request
     bound = bound_of_every_mix(planning, assembly, alone, confirmations)

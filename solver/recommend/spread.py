@@ -47,6 +47,10 @@ class SpreadProblem:
     at_most: tuple[AtMost, ...]
     least_known: FleetResult | None = None
 
+    def is_known(self, result: FleetResult) -> bool:
+        """Is this the plan that was known, of another problem's deployments?"""
+        return self.least_known is not None and result.plan is self.least_known.plan
+
 
 Solve = Callable[[SpreadProblem], "SolvedRequest"]
 """A problem, simulated until its plan holds."""
@@ -102,10 +106,10 @@ class SpreadSearch:
                     found[row] = min(rate, found.get(row, math.inf))
         return found
 
-    def solved(self, box: CountBox, least_known: FleetResult | None) -> "SolvedRequest":
+    def solved(self, box: CountBox, problem: SpreadProblem) -> "SolvedRequest":
         """The box's problem solved, and what it showed noted where that says something of more replicas."""
         self.solves += 1
-        answer = self.solve(self.problem(box, least_known))
+        answer = self.solve(problem)
         for w, workload in enumerate(self.planning.workloads):
             if is_open(workload):
                 brackets = answer.confirmations.facts.of(answer.assembly.screened[w]).known
@@ -134,12 +138,13 @@ class SpreadSearch:
         least, most = None, math.inf
         if best is not None and self.planning.objective == "cost":
             least, most = best.answer.result, best.value
+        problem = self.problem(box, least)
         try:
-            answer = self.solved(box, least)
+            answer = self.solved(box, problem)
         except NoPlanInTimeError:
             return None
         result = answer.result
-        if least is not None and result.plan is least.plan:
+        if problem.is_known(result):
             return Solved(answer, math.inf, most, None)
         if result.plan is None or result.objective is None:
             return Solved(answer, math.inf, most, None) if result.outcome is Outcome.INFEASIBLE else None

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from solver.engine.simulate import simulate_sessions
+from solver.errors import SaturatedError
 from solver.lengths import Lengths, fixed_lengths, lognormal_lengths, uniform_lengths
+from solver.replay.latencies import SteadyLane
 from solver.replay.one_stream import open_draws
 from solver.replay.session_draws import closed_draw, open_draw
-from solver.replay.sessions import paced, replay_open
+from solver.replay.sessions import capacity_requests_per_s, paced, replay_open
 from solver.replay.under_way import pool_of, to_come_s, under_way, within_s
 from solver.sessions import session_traffic
 from solver.workload import Load, Routing, Sessions, Traffic
@@ -126,6 +128,24 @@ def test_routers_are_told_what_turns_take(routing: Routing) -> None:
         told_s = paced(TABLES, SCHEDULE, traffic, rate).service_s
         run = replay_open(TABLES, SCHEDULE, traffic, rate, told_s, 4_000, 1, notes_gaps=False)
         assert told_s == pytest.approx(float(run.trace.end_to_end_s[400:].mean()), rel=0.3)
+
+
+AT_ONCE = replace(AGENTS, think_s=0.0)
+"""Whoever has an answer sends the next turn at once: the rate is what turns take."""
+
+
+@pytest.mark.parametrize("sessions", [AT_ONCE, replace(CHATS, think_s=3.0)])
+def test_a_load_is_sent_at_its_rate(sessions: Sessions) -> None:
+    """Where turns took longer than they were drawn to, the next ones came later, and a load beyond capacity was none."""
+    traffic = traffic_of(sessions, fixed_lengths(400))
+    lane = SteadyLane(HERE, TABLES, traffic)
+    most = capacity_requests_per_s(HERE, TABLES, traffic, paced(TABLES, SCHEDULE, traffic, 1.0).run)
+    at = paced(TABLES, SCHEDULE, traffic, 0.7 * most, 6_000)
+    sent_s = np.sort(at.run.sent_s)
+    early, late = sent_s[1_000], sent_s[5_000]
+    assert 4_000 / (late - early) == pytest.approx(0.7 * most, rel=0.12)
+    with pytest.raises(SaturatedError):
+        lane.latencies(1.5 * most, (1,), 6_000)
 
 
 def test_draws_of_one_load_are_told_by_one_look() -> None:

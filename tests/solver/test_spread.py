@@ -78,13 +78,15 @@ class Market:
     def searched(self, most_solves: int = 100) -> tuple[BestOfBoxes[Counts] | None, int]:
         solves = 0
 
-        def solve(box: CountBox, _best: Solved[Counts] | None) -> Solved[Counts]:
+        def solve(box: CountBox, best: Solved[Counts] | None) -> Solved[Counts]:
             nonlocal solves
             solves += 1
             result = solve_fleet(self.problem(box.least, box.most))
             if result.plan is None or result.objective is None or result.bound is None:
                 assert result.outcome is Outcome.INFEASIBLE
                 return Solved(box.least, math.inf, math.inf, None)
+            if best is not None and result.objective >= best.value:
+                return Solved(box.least, math.inf, best.value, None)  # as a search says that looks at nothing dearer
             copies = [0] * self.workloads
             for (key, _), count in result.plan.replicas().items():
                 copies[self.rows[key].workload] += count * self.rows[key].copies
