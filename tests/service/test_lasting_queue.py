@@ -155,9 +155,15 @@ class TestSessions:
         each = line["serves_requests_per_s"] / line["replicas"]
         assert queue["completed_requests_per_s"] < each
         assert queue["prefix_hit_fraction"] < line["predicted"]["prefix_hit_fraction"] - 0.3
-        (detail,) = [one["detail"] for one in answer["cautions"] if one["about"] == "lasting_queue"]
-        named = re.search(r"\(utilisation_limit_fraction (0\.\d+)\)$", detail)
-        assert named is not None, detail
-        eased = self.planned(client, float(named[1]))
+        eased = answer
+        for _ in range(
+            2
+        ):  # replicas in other steps complete a little less once turns wait: they are said what they complete then
+            (detail,) = [one["detail"] for one in eased["cautions"] if one["about"] == "lasting_queue"]
+            named = re.search(r"\(utilisation_limit_fraction (0\.\d+)\)$", detail)
+            assert named is not None, detail
+            eased = self.planned(client, float(named[1]))
+            if all(line["predicted"]["lasting_queue"] is None for line in eased["plan"]):
+                break
         assert all(line["predicted"]["lasting_queue"] is None for line in eased["plan"])
         assert eased["totals"]["usd_per_hour"] >= answer["totals"]["usd_per_hour"]
