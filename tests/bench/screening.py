@@ -1,7 +1,8 @@
 """Is screening a bound? ``python -m tests.bench.screening``.
 
 Random candidates of random requests, half of them mixtures of experts: what simulation finds a replica to sustain, told nothing
-of screening, over what screening says it cannot exceed. A proof rests on no ratio above 1 (docs/decisions/0006).
+of screening but how much a front end may pass on, over what screening says it cannot exceed. A proof rests on no ratio above 1
+(docs/decisions/0006).
 """
 
 import argparse
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from service.recommendations.spaces import SpaceCache
+from solver.candidates.screening import no_better_than_one_process, no_better_than_smaller
 from solver.capacity.sustained_rate import is_settled
 from solver.errors import InvalidInputError, UnsupportedError
 from solver.recommend.recommend import screened
@@ -87,14 +89,19 @@ def main() -> int:
             except (UnsupportedError, InvalidInputError):  # longer than the model takes
                 continue
             workload = screened(planning, planning.workloads[0], spaces).only
+            # Candidates that others stand for are left out whatever they sustain.
+            stood_for = no_better_than_smaller([workload]) | no_better_than_one_process([workload])
             rows = [
                 number
                 for number, row in enumerate(workload.space.rows)
-                if workload.allowed[number] and (row.drafting is not None) == arguments.drafting
+                if workload.allowed[number]
+                and (row.drafting is not None) == arguments.drafting
+                and not stood_for[number]
             ]
             for row in rng.sample(rows, min(arguments.candidates, len(rows))):
                 candidate = workload.candidate(row)
                 free = replace(candidate, most=candidate.anchor)
+                passed_on = workload.space.passed_on_tokens_per_s[row] / max(1.0, workload.workload.traffic.output.mean)
                 layout, precision = workload.space.rows[row].layout, workload.space.rows[row].precision
                 device = workload.space.platforms[workload.space.rows[row].platform].device.id
                 kind = ("mixture" if number % 2 == 0 else "dense") + (
@@ -107,7 +114,7 @@ def main() -> int:
                         kind,
                         f"{body['workloads'][0]['llm']} on {device} TP{layout.tensor_parallel} PP{layout.pipeline_parallel}"
                         f" EP{layout.expert_parallel} DP{layout.data_parallel} {precision.weights}/{precision.kv_cache} {tokens}",
-                        free.bracket(is_settled).holds,
+                        min(free.bracket(is_settled).holds, float(passed_on)),
                         float(workload.requests_per_s[row]),
                         candidate.most,
                     )
