@@ -5649,6 +5649,8 @@ class ReplicasChangeOut(TypedDict):
     max_captured_tokens: NotRequired[int | None]
     """Most tokens of a step that runs as a captured graph; larger ones are launched from the host, kernel by kernel.
     """
+    api_servers: NotRequired[int | None]
+    """Processes for each copy of attention that take requests in and pass tokens on, side by side."""
     before: int
     """How it was; null where there was nothing."""
     after: int

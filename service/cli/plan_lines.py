@@ -101,13 +101,16 @@ def partition_text(line: Answer) -> str:
 
 
 def scheduler_text(line: Answer) -> str:
-    """What the engine's server is told of its scheduler: tokens of its largest step, seats, and up to how many tokens are captured.
+    """What the engine's server is told of its scheduler: tokens of its largest step, seats, up to how many tokens are captured, and how
+    many processes answer where that is more than one.
 
     >>> settings = {"max_batched_tokens": 2048, "max_sequences": 512}
     >>> scheduler_text({"engine": "vllm", "engine_settings": settings})
     ', steps ≤ 2,048\\n512 seats'
     >>> scheduler_text({"engine": "vllm", "engine_settings": settings | {"max_captured_tokens": 4096}})
     ', steps ≤ 2,048\\n512 seats, graphs ≤ 4,096'
+    >>> scheduler_text({"engine": "vllm", "engine_settings": settings | {"api_servers": 4}})
+    ', steps ≤ 2,048\\n512 seats\\n4 API servers'
     >>> scheduler_text({"engine": "tgi", "engine_settings": settings})
     ''
     """
@@ -117,7 +120,9 @@ def scheduler_text(line: Answer) -> str:
         return ""
     captured = settings.get("max_captured_tokens")
     graphs = f", graphs ≤ {captured:,}" if captured else ""
-    return f"{steps}\n{settings['max_sequences']:,} seats{graphs}"
+    servers = settings.get("api_servers") or 1
+    answering = f"\n{servers} API servers" if servers > 1 else ""
+    return f"{steps}\n{settings['max_sequences']:,} seats{graphs}{answering}"
 
 
 def steps_text(engine: str, tokens: int | None) -> str:

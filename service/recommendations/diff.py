@@ -16,11 +16,11 @@ DEGREES = {"tensor_parallel": "TP", "pipeline_parallel": "PP", "data_parallel": 
 PERCENT = 100.0
 LEAST_SHARE_CHANGE = 0.005
 """Below this a routing is called the same: plans of equal cost divide traffic a little differently."""
-SCHEDULER = ("max_batched_tokens", "max_sequences", "max_captured_tokens")
+SCHEDULER = ("max_batched_tokens", "max_sequences", "max_captured_tokens", "api_servers")
 NOT_TOLD = 0
 ReplicaKey = tuple[str, str, str, str, tuple[int, ...], str, str, str, float, float, tuple[int, ...]]
 """Workload, offer, device, engine, degrees, weights, KV cache, how it drafts as JSON (empty: not at all), GiB of the host's memory and
-of its disks, and what the engine's scheduler is told: tokens of its largest step, seats, tokens that are captured."""
+of its disks, and what the engine's server is told: tokens of its largest step, seats, tokens that are captured, processes that answer."""
 
 
 def plan_diff(before: RecommendationTable, after: RecommendationTable) -> PlanDiffOut:
@@ -204,6 +204,7 @@ def _replica_words(changes: list[ReplicasChangeOut]) -> list[str]:
         how += _steps_words(c)
         how += f", {c.max_sequences:,} seats" if c.max_sequences else ""
         how += f", graphs of at most {c.max_captured_tokens:,} tokens" if c.max_captured_tokens else ""
+        how += f", {c.api_servers} processes that answer" if (c.api_servers or 1) > 1 else ""
         size = abs(c.after - c.before)
         words.append(f"{c.workload}: {'start' if c.after > c.before else 'stop'} {size} × {how}")
     return words

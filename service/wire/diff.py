@@ -40,6 +40,7 @@ class ReplicasChangeOut(Answer):
     max_batched_tokens: int | None = None
     max_sequences: int | None = None
     max_captured_tokens: int | None = None
+    api_servers: int | None = None
     before: int
     after: int
 

@@ -85,12 +85,19 @@ def test_replicas_that_begin_to_draft_are_started_anew(client: TestClient, app: 
         ("max_batched_tokens", 8192, 2048, ("steps of at most 8,192 tokens", "steps of at most 2,048 tokens")),
         ("max_sequences", 1024, 256, ("1,024 seats", "256 seats")),
         ("max_captured_tokens", None, 4096, ("", "graphs of at most 4,096 tokens")),
+        ("api_servers", 1, 4, ("", "4 processes that answer")),
     ],
 )
 def test_replicas_whose_scheduler_is_told_something_else_are_started_anew(
     client: TestClient, app: FastAPI, name: str, before: int | None, after: int, said: tuple[str, str]
 ) -> None:
-    told = {"name": "vllm", "max_batched_tokens": 512, "max_sequences": 512, "max_captured_tokens": None}
+    told = {
+        "name": "vllm",
+        "max_batched_tokens": 512,
+        "max_sequences": 512,
+        "max_captured_tokens": None,
+        "api_servers": 1,
+    }
     names = {value: f"{name}_{value}" for value in (before, after)}
     with app.state.database.writing() as session:
         for value, plan in names.items():

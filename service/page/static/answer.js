@@ -171,10 +171,11 @@ const COMMANDS_WRITTEN = ["vllm", "sglang", "tensorrt-llm", "llama.cpp"];  // ot
 /** The largest step of an engine's scheduler, where it is stated. */
 export const stepsText = (engine, tokens) => (tokens && COMMANDS_WRITTEN.includes(engine) ? `steps ≤ ${tokens.toLocaleString("en")}` : "");
 
-/** The largest step of a line's scheduler, its seats, and what it captures where that is told. */
+/** The largest step of a line's scheduler, its seats, what it captures where that is told, and how many processes answer where more than one does. */
 export function schedulerText(line) {
   const told = line.engine_settings, steps = stepsText(line.engine, told?.max_batched_tokens);
-  return steps && `${steps}, ${told.max_sequences.toLocaleString("en")} seats${told.max_captured_tokens ? `, graphs ≤ ${told.max_captured_tokens.toLocaleString("en")}` : ""}`;
+  const graphs = told?.max_captured_tokens ? `, graphs ≤ ${told.max_captured_tokens.toLocaleString("en")}` : "";
+  return steps && `${steps}, ${told.max_sequences.toLocaleString("en")} seats${graphs}${told.api_servers > 1 ? `, ${told.api_servers} API servers` : ""}`;
 }
 
 const draftText = (by) => `${by.draft_tokens} tokens a step (${by.method === "ngram" ? "n-gram look-up" : "heads"}), ${percent(by.acceptance_fraction)} of them accepted, as stated`;
