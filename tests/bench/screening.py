@@ -1,8 +1,8 @@
 """Is screening a bound? ``python -m tests.bench.screening``.
 
 Random candidates of random requests, half of them mixtures of experts: what simulation finds a replica to sustain, told nothing
-of screening but how much a front end may pass on, over what screening says it cannot exceed. A proof rests on no ratio above 1
-(docs/decisions/0006).
+of screening, over what screening says it cannot exceed. A proof rests on no ratio above 1 (docs/decisions/0006). Candidates that
+others stand for, and those that a plan's front end limits, say nothing of it and are left out.
 """
 
 import argparse
@@ -89,7 +89,6 @@ def main() -> int:
             except (UnsupportedError, InvalidInputError):  # longer than the model takes
                 continue
             workload = screened(planning, planning.workloads[0], spaces).only
-            # Candidates that others stand for are left out whatever they sustain.
             stood_for = no_better_than_smaller([workload]) | no_better_than_one_process([workload])
             rows = [
                 number
@@ -102,6 +101,8 @@ def main() -> int:
                 candidate = workload.candidate(row)
                 free = replace(candidate, most=candidate.anchor)
                 passed_on = workload.space.passed_on_tokens_per_s[row] / max(1.0, workload.workload.traffic.output.mean)
+                if candidate.most >= passed_on:
+                    continue
                 layout, precision = workload.space.rows[row].layout, workload.space.rows[row].precision
                 device = workload.space.platforms[workload.space.rows[row].platform].device.id
                 kind = ("mixture" if number % 2 == 0 else "dense") + (
@@ -114,7 +115,7 @@ def main() -> int:
                         kind,
                         f"{body['workloads'][0]['llm']} on {device} TP{layout.tensor_parallel} PP{layout.pipeline_parallel}"
                         f" EP{layout.expert_parallel} DP{layout.data_parallel} {precision.weights}/{precision.kv_cache} {tokens}",
-                        min(free.bracket(is_settled).holds, float(passed_on)),
+                        free.bracket(is_settled).holds,
                         float(workload.requests_per_s[row]),
                         candidate.most,
                     )
