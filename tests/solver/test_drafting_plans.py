@@ -57,6 +57,7 @@ def test_being_allowed_to_draft_never_costs_more(rate: float) -> None:
 
 
 def test_screening_bounds_what_replicas_that_draft_sustain() -> None:
+    free_of_it = 0
     for decoding in (GOOD, SpeculativeDecoding(1, 0.3, 0.1), SpeculativeDecoding(8, 0.9, 0.02)):
         found = screened(planning(workload(drafting=decoding)), workload(drafting=decoding), MEMO).only
         rows = [n for n, row in enumerate(found.space.rows) if row.drafting is not None and found.allowed[n]]
@@ -64,7 +65,11 @@ def test_screening_bounds_what_replicas_that_draft_sustain() -> None:
         for row in rows[:: max(1, len(rows) // 8)]:
             candidate = found.candidate(row)
             free = replace(candidate, most=candidate.anchor)
-            assert free.bracket(is_settled).holds <= candidate.most
+            # What a plan's front end may pass on is no bound of screening's.
+            passed_on = found.space.passed_on_tokens_per_s[row] / found.workload.traffic.output.mean
+            assert min(free.bracket(is_settled).holds, passed_on) <= candidate.most
+            free_of_it += candidate.most < passed_on
+    assert free_of_it > 10
 
 
 def test_plain_candidates_are_screened_as_without_drafting() -> None:
