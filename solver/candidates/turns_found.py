@@ -17,6 +17,7 @@ IN_FAVOUR = 0.02
 CLOSE = 0.02
 """Shares that lie no further apart are one."""
 ROUNDS = 2
+"""After the two ends; whatever is left between them favours the candidate."""
 
 
 def turns_at(

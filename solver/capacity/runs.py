@@ -21,8 +21,9 @@ from solver.capacity.goal import (
 )
 from solver.deployment.configuration import Configuration
 from solver.errors import InvalidInputError, SaturatedError
+from solver.replay.draw_sizes import DRAW_SEEDS, FURTHER_SEEDS, QUICK_REQUESTS, QUICK_SEED
 from solver.replay.latencies import Latencies, SteadyLane
-from solver.replay.long_run import DRAW_SEEDS, FURTHER_SEEDS, QUICK_REQUESTS, QUICK_SEED, draw_requests, is_sure
+from solver.replay.long_run import draw_requests, is_sure
 from solver.step.tables import StepTables
 from solver.workload import Traffic
 

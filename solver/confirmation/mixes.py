@@ -25,7 +25,8 @@ from solver.confirmation.brackets import Brackets
 from solver.confirmation.confirmations import MOST_TRIES, Confirmations, MixKey, largest_holding
 from solver.confirmation.rates import ROUNDING
 from solver.errors import InvalidInputError, SaturatedError
-from solver.replay.long_run import DRAW_SEEDS, DRAWS, FURTHER_SEEDS, MixedLongRun, draw_mixed, is_sure
+from solver.replay.draw_sizes import DRAW_SEEDS, DRAWS, FURTHER_SEEDS
+from solver.replay.long_run import MixedLongRun, draw_mixed, is_sure
 from solver.replay.streams import MixedReplay, RequestStream
 from solver.traffic_classes import ALONE, ClassSet, admitted, alike, with_rate
 

@@ -6,7 +6,8 @@ operations. Laws: docs/mathematics.md, section "Steady state". The event simulat
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,51 +124,26 @@ def step_grid(
     )
 
 
+LAWS = ("context", "pairs")
+COLUMNS = tuple(one.name for one in fields(StepGrid) if one.name not in LAWS)
+"""What a grid has of each row: laws as (limit, column, column), and all else as one."""
+
+
 def joined_grids(grids: Sequence[StepGrid]) -> StepGrid:
     """Grids of several engines below each other."""
-
-    def slopes(name: str) -> tuple[tuple[float, Matrix, Matrix], ...]:
-        columns = [getattr(grid, name) for grid in grids]
-        return tuple(
-            (part[0][0], np.vstack([p[1] for p in part]), np.vstack([p[2] for p in part]))
-            for part in zip(*columns, strict=True)
-        )
-
-    return StepGrid(
-        decode_s=np.vstack([g.decode_s for g in grids]),
-        mixed_s=np.vstack([g.mixed_s for g in grids]),
-        context=slopes("context"),
-        pairs=slopes("pairs"),
-        sequence_s=np.vstack([g.sequence_s for g in grids]),
-        lanes=np.vstack([g.lanes for g in grids]),
-        stages=np.vstack([g.stages for g in grids]),
-        token_bytes=np.vstack([g.token_bytes for g in grids]),
-        flops_per_token=np.vstack([g.flops_per_token for g in grids]),
-        queries=np.vstack([g.queries for g in grids]),
-        tokens_per_step=np.vstack([g.tokens_per_step for g in grids]),
-        draft_steps=np.vstack([g.draft_steps for g in grids]),
-        shared_read_fraction=np.vstack([g.shared_read_fraction for g in grids]),
-    )
+    of: dict[str, Any] = {name: np.vstack([getattr(grid, name) for grid in grids]) for name in COLUMNS}
+    for name in LAWS:
+        each = zip(*(getattr(grid, name) for grid in grids), strict=True)
+        of[name] = tuple((law[0][0], *(np.vstack([one[i] for one in law]) for i in (1, 2))) for law in each)
+    return StepGrid(**of)
 
 
 def rows_of_grid(grid: StepGrid, members: NDArray[np.int64]) -> StepGrid:
     """The same of these rows, in this order."""
-    return replace(
-        grid,
-        decode_s=grid.decode_s[members],
-        mixed_s=grid.mixed_s[members],
-        context=tuple((limit, s[members], b[members]) for limit, s, b in grid.context),
-        pairs=tuple((limit, s[members], f[members]) for limit, s, f in grid.pairs),
-        sequence_s=grid.sequence_s[members],
-        lanes=grid.lanes[members],
-        stages=grid.stages[members],
-        token_bytes=grid.token_bytes[members],
-        flops_per_token=grid.flops_per_token[members],
-        queries=grid.queries[members],
-        tokens_per_step=grid.tokens_per_step[members],
-        draft_steps=grid.draft_steps[members],
-        shared_read_fraction=grid.shared_read_fraction[members],
-    )
+    of: dict[str, Any] = {name: getattr(grid, name)[members] for name in COLUMNS}
+    for name in LAWS:
+        of[name] = tuple((limit, first[members], second[members]) for limit, first, second in getattr(grid, name))
+    return StepGrid(**of)
 
 
 def interpolate(table: Matrix, tokens: Matrix) -> Matrix:

@@ -130,7 +130,7 @@ class SteadyLane:
         most_in_flight = 0.0
         for seed in seeds:
             run = paced.run
-            if seed != paced.seed or requests < len(run.prompts):
+            if seed != paced.seed or requests != len(run.prompts):
                 run = of_sessions.replay_open(*of, per_lane, paced.service_s, requests, seed, notes_gaps=False)
             trace = run.trace
             in_flight = per_lane * float(trace.end_to_end_s.mean()) / self._seats

@@ -13,22 +13,14 @@ from functools import partial
 from typing import Literal, Protocol, TypeVar
 
 from solver.deployment.configuration import Configuration
+from solver.replay.draw_sizes import DRAW_REQUESTS, DRAW_SEEDS, FURTHER_SEEDS
 from solver.replay.one_stream import Replay, Statistics, mean_replay, open_draws, replay
 from solver.replay.streams import MixedReplay, RequestStream, replay_mixed
 from solver.step.tables import StepTables
 from solver.workload import Load, Percentile, Traffic
 
-DRAWS = 4
-DRAW_REQUESTS = 6_000
-"""Per lane; more where so many pass through too seldom (TURNOVERS)."""
-DRAW_SEEDS = tuple(range(1, 1 + DRAWS))
-FURTHER_SEEDS = tuple(range(2 + DRAWS, 14 + DRAWS))
-"""Of the draws that are added where the first do not say enough."""
 SURE_FRACTION = 0.07
 """A percentile at the 95th whose standard error is below this share of it needs no further draws."""
-QUICK_REQUESTS = 1_000
-"""Of a first look, which shows too little crowding but is soon over."""
-QUICK_SEED = 1 + DRAWS
 TURNOVERS = 10
 """How often all seats of a lane are taken anew in a draw, at least."""
 

@@ -18,6 +18,7 @@ from solver.replay.crowds import (
     lane_seats,
     steady_rate,
 )
+from solver.replay.draw_sizes import DRAW_SEEDS, QUICK_REQUESTS, QUICK_SEED
 from solver.replay.session_draws import SessionDraw, closed_draw, open_draw, sessions_of
 from solver.step.tables import StepTables
 from solver.workload import Sessions, Traffic
@@ -28,8 +29,6 @@ QUEUED_TURNS, MOST_QUEUED_TURNS, MOST_QUEUED_TOKENS = 12, 60_000, 60_000_000
 """Turns of each client of such a run, of all at most, and tokens of all their replies at most."""
 SERVICE_SEED = 101
 """Of the run that says how long a turn takes by itself."""
-LOOK_SEED, LOOK_TURNS, DRAW_SEED = 5, 1_000, 1
-"""Of the runs that say how long a turn takes at a rate: those of a quick look and of a first draw, which they then are."""
 GAP_FRACTION, TURN_FRACTION = 0.05, 0.2
 """How far turns may take other than a draw begins with: of the time between two of a session, on which the rate turns, and where routers
 look at who is in progress, of what a turn takes."""
@@ -78,22 +77,22 @@ def paced(
     schedule: Schedule,
     traffic: Traffic,
     requests_per_s: float,
-    count: int = LOOK_TURNS,
+    count: int = QUICK_REQUESTS,
     alone_s: float | None = None,
 ) -> Paced:
     """What a turn takes at a rate of one lane, by runs of at least ``count`` turns until one takes what it was begun with: what draws of
     that rate begin with. Kept: each of them asks.
 
-    A look begins with what a turn takes alone, a longer run with what the look says. alone_s: ``turn_alone_s``, where it is known.
-    Raises InvalidInputError for an impossible load.
+    A look begins with what a turn takes alone, a longer run with what the look says; the run is that of a quick look or of a first
+    draw. alone_s: ``turn_alone_s``, where it is known. Raises InvalidInputError for an impossible load.
     """
     sessions = sessions_of(traffic)
-    if count <= LOOK_TURNS:
-        count, seed = LOOK_TURNS, LOOK_SEED
+    if count <= QUICK_REQUESTS:
+        count, seed = QUICK_REQUESTS, QUICK_SEED
         service_s = turn_alone_s(tables, schedule, traffic) if alone_s is None else alone_s
     else:
-        seed = DRAW_SEED
-        service_s = paced(tables, schedule, traffic, requests_per_s, LOOK_TURNS, alone_s).service_s
+        seed = DRAW_SEEDS[0]
+        service_s = paced(tables, schedule, traffic, requests_per_s, QUICK_REQUESTS, alone_s).service_s
     seats = lane_seats(schedule, traffic)
     for last in range(MOST_PACED):
         run = replay_open(tables, schedule, traffic, requests_per_s, service_s, count, seed, notes_gaps=False)

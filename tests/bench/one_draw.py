@@ -30,7 +30,8 @@ from solver.errors import SaturatedError
 from solver.planning.types import no_clock
 from solver.recommend.recommend import recommend
 from solver.replay.crowds import CROWDED_FRACTION
-from solver.replay.long_run import DRAW_SEEDS, QUICK_REQUESTS, QUICK_SEED, Metric, draw_requests
+from solver.replay.draw_sizes import DRAW_SEEDS, QUICK_REQUESTS, QUICK_SEED
+from solver.replay.long_run import Metric, draw_requests
 from solver.replay.one_stream import capacity_requests_per_s
 from solver.workload import Percentile
 from tests.bench.beliefs import candidates

@@ -21,8 +21,8 @@ from service.recommendations.spaces import SpaceCache
 from solver.capacity.runs import Runs
 from solver.planning.types import no_clock
 from solver.recommend.recommend import recommend
+from solver.replay.draw_sizes import DRAW_SEEDS, FURTHER_SEEDS, QUICK_SEED
 from solver.replay.latencies import Latencies
-from solver.replay.long_run import DRAW_SEEDS, FURTHER_SEEDS, QUICK_SEED
 from tests.bench.planner import planning_of, seeded_database
 from tests.bench.workloads import requests
 

@@ -20,8 +20,8 @@ from service.recommendations.spaces import SpaceCache
 from solver.engine.compile import compile_simulation
 from solver.planning.types import Recommendation, no_clock
 from solver.recommend.recommend import recommend, space_of
+from solver.replay.draw_sizes import QUICK_REQUESTS
 from solver.replay.latencies import Latencies, SteadyLane
-from solver.replay.long_run import QUICK_REQUESTS
 from tests.bench.planner import planning_of, seeded_database
 
 ROUTINGS = ("sticky", "random", "least_loaded", "prefix_aware")

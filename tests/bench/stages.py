@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 from unittest.mock import patch
 
-from solver.replay.long_run import DRAW_SEEDS, FURTHER_SEEDS, QUICK_SEED
+from solver.replay.draw_sizes import DRAW_SEEDS, FURTHER_SEEDS, QUICK_SEED
 
 WORK = {
     ("solver.candidates.tabulated", "build_space"): "tabulating step times",

@@ -65,6 +65,15 @@ def estimated(client: TestClient, body: dict[str, Any]) -> dict[str, Any]:
     return dict(found)
 
 
+def planned(client: TestClient, body: dict[str, Any]) -> dict[str, Any]:
+    """The service's answer to a request whose plan it proves."""
+    answer = client.post("/v1/recommendations", json=body, headers={"Prefer": "wait=60"})
+    assert answer.status_code in (200, 201), answer.text
+    found: dict[str, Any] = answer.json()
+    assert found["solve"]["status"] == "proven_optimal"
+    return found
+
+
 def changed(body: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     """A copy with the value at ``/``-separated ``path`` replaced or added.
 

@@ -6,6 +6,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from service.deployments.targets import ENGINE_TARGETS, TARGET_OF_ENGINE
 from service.page.routes import FILES
 
 SCRIPTS = sorted(FILES.glob("*.js"))
@@ -63,3 +64,9 @@ def test_other_files_are_not_served(client: TestClient, path: str) -> None:
     answer = client.get(path)
     assert answer.status_code == 404
     assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def test_the_page_shows_steps_of_the_engines_whose_files_state_them() -> None:
+    (named,) = re.findall(r"COMMANDS_WRITTEN = \[([^\]]*)\]", (FILES / "answer.js").read_text(encoding="utf-8"))
+    engine_of = {target: engine for engine, target in TARGET_OF_ENGINE.items()}
+    assert re.findall(r'"([^"]+)"', named) == [engine_of.get(target, target) for target in ENGINE_TARGETS]

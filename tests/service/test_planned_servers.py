@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from solver.engine import profiles
-from tests.service.bodies import changed, estimated
+from tests.service.bodies import changed, estimated, planned
 from tests.service.test_front_end import ASKED, SHORT
 
 MOST = 0.75
@@ -27,14 +27,6 @@ def asked(llm: str, rate: float, traffic: dict[str, Any] = SHORT, **changes: Any
     } | changes  # fmt: skip
     limits = {"devices": ["h100-sxm", "h200-sxm"], "sourcing": "any"}
     return {"workloads": [workload], "limits": limits, "alternatives": 0}
-
-
-def planned(client: TestClient, body: dict[str, Any]) -> dict[str, Any]:
-    answer = client.post("/v1/recommendations", json=body, headers={"Prefer": "wait=60"})
-    assert answer.status_code in (200, 201), answer.text
-    found: dict[str, Any] = answer.json()
-    assert found["solve"]["status"] == "proven_optimal"
-    return found
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from catalog.benchmark_rows import DEFAULT_ROOT
 from solver.engine import profiles
-from tests.service.bodies import estimated
+from tests.service.bodies import estimated, planned
 
 FILES = "kept_back/h200-sxm_vllm-0.24.0_{}_v.json"
 ASKED = 8192
@@ -58,14 +58,6 @@ def asked(**changes: Any) -> dict[str, Any]:
     return {
         "workloads": [workload | changes], "limits": {"devices": ["h200-sxm", "b200-sxm"]}, "alternatives": 0,
     }  # fmt: skip
-
-
-def planned(client: TestClient, body: dict[str, Any]) -> dict[str, Any]:
-    answer = client.post("/v1/recommendations", json=body, headers={"Prefer": "wait=60"})
-    assert answer.status_code in (200, 201), answer.text
-    found: dict[str, Any] = answer.json()
-    assert found["solve"]["status"] == "proven_optimal"
-    return found
 
 
 def test_plans_choose_smaller_steps_where_that_is_cheaper_and_the_engine_is_told(client: TestClient) -> None:

@@ -166,7 +166,8 @@ function planLines(answer) {
   }));
 }
 
-const COMMANDS_WRITTEN = ["vllm", "sglang", "tensorrt-llm", "llama.cpp"];  // others are started as they are started
+/** Engines whose options the files under Run it state: of others nothing is told that would be worth showing. */
+const COMMANDS_WRITTEN = ["vllm", "sglang", "tensorrt-llm", "llama.cpp"];
 
 /** The largest step of an engine's scheduler, where it is stated. */
 export const stepsText = (engine, tokens) => (tokens && COMMANDS_WRITTEN.includes(engine) ? `steps ≤ ${tokens.toLocaleString("en")}` : "");

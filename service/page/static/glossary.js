@@ -22,7 +22,7 @@ export const TERMS = {
   EP: "Expert parallel: the experts of a mixture are dealt out over so many devices.",
   "KV cache": "Keys and values of tokens already processed, kept in device memory so that they need not be computed again.",
   replica: "One running copy of the engine with the model.",
-  scheduler: "What the engine's server is told: most tokens of one of its steps (prompts are cut to it), most requests that run at once, and up to how many tokens a step runs as a captured graph, where it is told. The files under Run it have the options.",
+  scheduler: "What the engine's server is told: most tokens of one of its steps (prompts are cut to it), most requests that run at once, up to how many tokens a step runs as a captured graph, where it is told, and how many processes answer, where more than one does. The files under Run it have the options.",
   candidates: "Ways to run a workload on a device (layout, precision) that were looked at.",
   simulations: "Runs of the engine's scheduler, request by request, that confirmed what the optimiser chose.",
   "confirmation rounds": "How often the optimiser ran until everything it chose held in simulation.",

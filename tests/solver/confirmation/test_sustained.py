@@ -21,8 +21,8 @@ from solver.capacity.sustained_rate import (
     is_settled,
     sustained,
 )
+from solver.replay.draw_sizes import QUICK_SEED
 from solver.replay.latencies import Latencies
-from solver.replay.long_run import QUICK_SEED
 from solver.replay.one_stream import capacity_requests_per_s
 from solver.workload import PERCENTILES, Percentile, Targets
 from tests.llm_shapes import shape
