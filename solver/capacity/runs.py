@@ -82,6 +82,8 @@ class Looks:
     whole: Latencies | None = None
     known: int = 0
     """How many of the three have been asked for."""
+    completes: float | None = None
+    """Requests per second that are completed at a rate above capacity, where a look said so."""
 
 
 @dataclass(slots=True)
@@ -141,6 +143,16 @@ class Runs:
         quick = self._looks(requests_per_s, 1).quick
         return quick is not None and goal.ratio_of(quick) <= QUICK_EXCESS
 
+    @property
+    def grain(self) -> int:
+        """Rungs from one rate at which what is sustained is told to the next."""
+        return SESSION_GRAIN if self.traffic.sessions is not None else 1
+
+    def completes(self, requests_per_s: float) -> float | None:
+        """Requests per second that a replica completes of this rate, where a look has seen that to be above capacity; None elsewhere."""
+        looks = self.by_rate.get(requests_per_s)
+        return None if looks is None else looks.completes
+
     def is_not_clearly_too_much(self, requests_per_s: float, goal: Goal) -> bool:
         """Does one draw of a long run, too, leave it open?"""
         return self.clearly_holds(requests_per_s, goal) is not False
@@ -193,8 +205,11 @@ class Runs:
         self.simulations += len(seeds)
         try:
             return self.tables.lane(self).latencies(requests_per_s, seeds, requests)
-        except (SaturatedError, InvalidInputError):
-            return None
+        except SaturatedError as error:
+            self.by_rate[requests_per_s].completes = error.capacity_requests_per_s
+        except InvalidInputError:
+            pass
+        return None
 
 
 MOST_RUNS = 20_000
@@ -234,3 +249,5 @@ def rung_at_least(requests_per_s: float) -> int:
 
 LOG_STEP = math.log(1.01) / 8
 """A capacity is found to an eighth of one per cent: a plan that needs that little more is not told from one that holds."""
+SESSION_GRAIN = 8
+"""That of turns of sessions to one per cent: draws of them differ by more, and each takes longer (docs/decisions/0101)."""

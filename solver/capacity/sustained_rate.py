@@ -95,7 +95,7 @@ class CandidateReplica:
         limits is decided where capacities are: whoever turns on how much more or less it carries asks again. Where time is up it may
         not be known.
         """
-        above = rung(rung_at_least(requests_per_s))
+        above = rung(-(-rung_at_least(requests_per_s) // self.runs.grain) * self.runs.grain)
         clear = self.runs.clearly_holds(above, self.goal) if above <= known.at_most else None
         if clear:
             return Bracket(above, known.at_most)
@@ -113,23 +113,33 @@ class CandidateReplica:
         fails = rung_at_least(requests_per_s)
         if look.leaves_open(self.runs, rung(fails), self.goal):
             return math.inf
-        lowest, passes, stride = fails - RUNGS, fails, look.first_stride
-        while passes > lowest:
+        lowest, likely, stride = fails - RUNGS, self._likely_to_pass(fails, look), look.first_stride
+        passes, upwards = fails - stride, RUNGS
+        if likely < passes:
+            passes, stride, upwards = likely, look.close, 2 * look.close
+        while not look.leaves_open(self.runs, rung(passes), self.goal):
+            fails = passes
+            if passes <= lowest:
+                return 0.0
             if not in_time():
                 return rung(fails) * JUST_BELOW
+            stride *= 2
             passes -= stride
-            if look.leaves_open(self.runs, rung(passes), self.goal):
-                break
-            fails, stride = passes, stride * 2
-        else:
-            return 0.0
         while fails - passes > look.close and in_time():
-            middle = (fails + passes) // 2
+            middle = min((fails + passes) // 2, passes + upwards)
             if look.leaves_open(self.runs, rung(middle), self.goal):
-                passes = middle
+                passes, upwards = middle, 2 * upwards
             else:
                 fails = middle
         return rung(fails) * JUST_BELOW
+
+    def _likely_to_pass(self, fails: int, look: Look) -> int:
+        """The rung of what is completed where this one fails because that is less; for turns of sessions a stride above it, since more of
+        their prompts is found where fewer come. The rung itself where it fails otherwise."""
+        completes = self.runs.completes(rung(fails))
+        if not completes:
+            return fails
+        return rung_at_least(completes) + (look.first_stride if self.runs.traffic.sessions else 0)
 
 
 FAR = 64
@@ -144,6 +154,7 @@ class _Stretch:
 
     low: int
     high: int
+    grain: int
     believed: list[int] = field(default_factory=list)
 
     @property
@@ -153,7 +164,9 @@ class _Stretch:
 
     def next(self) -> int:
         """The rung to be looked at: in the middle, or the low end where nothing above it is far enough to stand for it."""
-        return self.low if self.believed and self.high - self.low <= FAR else (self.low + self.high) // 2
+        if self.believed and self.high - self.low <= FAR:
+            return self.low
+        return (self.low + self.high) // (2 * self.grain) * self.grain
 
     def believe(self, at: int) -> None:
         self.believed.append(self.low)
@@ -179,18 +192,19 @@ def sustained(
     """
     if most <= 0.0 or anchor <= 0.0:
         return Bracket(0.0, 0.0)
-    high, simulate = rung_at_least(anchor) + 1, enough is not None and in_time()
+    grain, simulate = runs.grain, enough is not None and in_time()
+    high = rung_at_least(anchor) // grain * grain + grain
     lowest = high - RUNGS
     idle = runs.holds_idle(rung(lowest), goal, simulate=simulate)
     if idle is None:
-        return Bracket(0.0, min(most, rung(high - 1)))
+        return Bracket(0.0, min(most, rung(high - grain)))
     if not idle:
         return Bracket(0.0, 0.0)
-    left = _Stretch(lowest, high)
+    left = _Stretch(lowest, high, grain)
     while True:
         simulate = simulate and in_time()
-        bracket = Bracket(rung(left.sure) if left.sure > lowest else 0.0, min(most, rung(left.high - 1)))
-        if left.high - left.low == 1:
+        bracket = Bracket(rung(left.sure) if left.sure > lowest else 0.0, min(most, rung(left.high - grain)))
+        if left.high - left.low == grain:
             return Bracket(bracket.holds, bracket.holds)
         at = left.next()
         if rung(at) > most:

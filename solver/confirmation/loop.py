@@ -126,6 +126,24 @@ def solve_confirmed(
     return search.answer(settles=settles)
 
 
+def settled_plan(
+    assembly: Assembly, planning: PlanningInput, confirmations: Confirmations, result: FleetResult
+) -> tuple[Assembly, FleetResult]:
+    """A plan that was searched for without settling, and its problem, as ``solve_confirmed`` returns them where it does."""
+    brackets = Brackets(assembly.screened, confirmations.facts)
+    capacities = capacities_of(assembly, confirmations, brackets)
+    settled = _settled(assembly, result, capacities, Watch(planning, confirmations).in_time)
+    confirmations.simulations += brackets.simulations
+    return settled
+
+
+def _settled(
+    assembly: Assembly, result: FleetResult, capacities: EveryCapacity, in_time: Callable[[], bool]
+) -> tuple[Assembly, FleetResult]:
+    result = behind_fewer_processes(assembly, result, capacities, in_time)
+    return with_settled_capacities(assembly, result, capacities, in_time), result
+
+
 class Search:
     """One search, from its first solve to its answer.
 
@@ -304,10 +322,7 @@ class Search:
                 if self.result.outcome is Outcome.FEASIBLE:  # an earlier round may have shown more
                     self.result = with_bound(self.result, self.bound, self.planning.gap_fraction)
                 if settles and own:
-                    self.result = behind_fewer_processes(self.current, self.result, self.capacities, self.watch.in_time)
-                    self.current = with_settled_capacities(
-                        self.current, self.result, self.capacities, self.watch.in_time
-                    )
+                    self.current, self.result = _settled(self.current, self.result, self.capacities, self.watch.in_time)
             case SearchStage.NO_PLAN:
                 self.current = with_default_limits(self.planning, self.current)
             case _:

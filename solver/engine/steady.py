@@ -199,7 +199,7 @@ def _context_s(grid: StepGrid, sequences: Matrix, mean_context: Matrix | float) 
     return total
 
 
-def read_context(grid: StepGrid, traffic: Traffic, sequences: Matrix) -> Matrix | float:
+def read_context(shared_read_fraction: Matrix | float, traffic: Traffic, sequences: Matrix | float) -> Matrix | float:
     """Context that decode attention reads of each of so many sequences, in tokens of its own: what several share counts whole once, and
     for each further one the share r of a read that it takes.
 
@@ -211,7 +211,7 @@ def read_context(grid: StepGrid, traffic: Traffic, sequences: Matrix) -> Matrix 
     for tokens, kinds in traffic.common_beginnings:
         n = np.maximum(sequences, 1.0)
         distinct = kinds * (1.0 - (1.0 - 1.0 / kinds) ** n)
-        mean = mean - tokens * (1.0 - grid.shared_read_fraction) * (1.0 - distinct / n)
+        mean = mean - tokens * (1.0 - shared_read_fraction) * (1.0 - distinct / n)
     return mean
 
 
@@ -271,7 +271,7 @@ def operating_points(
         decode = body + decoding * grid.sequence_s
         if drafts:
             decode = decode + grid.draft_steps * (interpolate(grid.decode_s, decoding) + decoding * grid.sequence_s)
-        read = read_context(grid, traffic, decoding)
+        read = read_context(grid.shared_read_fraction, traffic, decoding)
         decode = decode + _context_s(grid, decoding, read)
         room = np.maximum(max_batched_tokens - worked_on, 1.0)
         arriving = np.maximum(decoding / per_step * longer, 1e-9)

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+HARDLY_MORE = 2.0
+"""Times as many replicas as were reckoned with."""
+
 Counts = tuple[int, ...]
 """Of replicas, by workload."""
 Answer = TypeVar("Answer")
@@ -28,22 +31,28 @@ class CountBox:
         return all(most is None for most in self.most)
 
     def parts(self, copies: Counts) -> tuple["CountBox", "CountBox"]:
-        """Two boxes with the same plans, the one of more replicas first; copies: of a plan that has more than ``least`` of some.
+        """Two boxes with the same plans, the one to be looked at first in front; copies: of a plan that has more than ``least`` of some.
 
         A box without a limit is divided at the plan, since fewer replicas are then likely too few. One with a limit is divided in the
-        middle of its ratio: what replicas find falls most over the first of them.
+        middle of its ratio: what replicas find falls most over the first of them. So a plan of hardly more replicas than were
+        reckoned with is likely true, and one of many more is not, while what fewer sustain is known already.
 
+        >>> CountBox((4,), (None,)).parts((5,))
+        (CountBox(least=(5,), most=(None,)), CountBox(least=(4,), most=(4,)))
         >>> CountBox((1,), (None,)).parts((9,))
-        (CountBox(least=(9,), most=(None,)), CountBox(least=(1,), most=(8,)))
+        (CountBox(least=(1,), most=(8,)), CountBox(least=(9,), most=(None,)))
         >>> CountBox((1,), (8,)).parts((8,))
-        (CountBox(least=(3,), most=(8,)), CountBox(least=(1,), most=(2,)))
+        (CountBox(least=(1,), most=(2,)), CountBox(least=(3,), most=(8,)))
         """
         ratios = [count / least for count, least in zip(copies, self.least, strict=True)]
         w = ratios.index(max(ratios))
         least, most = self.least[w], self.most[w]
         middle = copies[w] if most is None else max(least + 1, min(most, math.ceil(math.sqrt(least * most))))
-        more = CountBox(_with(self.least, w, middle), self.most)
-        return more, CountBox(self.least, _with(self.most, w, middle - 1))
+        more, fewer = (
+            CountBox(_with(self.least, w, middle), self.most),
+            CountBox(self.least, _with(self.most, w, middle - 1)),
+        )
+        return (more, fewer) if middle <= HARDLY_MORE * least else (fewer, more)
 
 
 Value = TypeVar("Value")
@@ -100,9 +109,7 @@ def best_of_boxes(
         waiting.sort(key=lambda one: one[0])
         if best is not None and waiting[0][0] >= best.value - gap_fraction * abs(best.value):
             break
-        # Until a plan is known, the boxes without a limit lead to one.
-        number = 0 if best is not None else _without_limit(waiting)
-        above, box = waiting.pop(number)
+        above, box = waiting.pop(0)
         solved = solve(box, best)
         if solved is None:
             left.append(above)
@@ -119,13 +126,8 @@ def best_of_boxes(
             if best is None or solved.value < best.value:
                 best = solved
         else:
-            waiting += [(bound, part) for part in box.parts(solved.copies)]
+            waiting = [*((bound, part) for part in box.parts(solved.copies)), *waiting]
     if not is_known:
         return None
     bounds = [*left, *(bound for bound, _ in waiting), math.inf if best is None else best.value]
     return BestOfBoxes(best, min(bounds), refused)
-
-
-def _without_limit(waiting: list[tuple[float, CountBox]]) -> int:
-    open_ended = [n for n, (_, box) in enumerate(waiting) if box.is_open_ended]
-    return open_ended[0] if open_ended else 0

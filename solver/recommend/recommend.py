@@ -20,7 +20,7 @@ from solver.explain.freed import lower_precision
 from solver.explain.infeasible import explain_infeasible
 from solver.explain.resolver import Resolver
 from solver.explain.sourcing import sourcing_changes
-from solver.fleet import FleetResult, Plan, verify
+from solver.fleet import FleetResult, Plan
 from solver.fleet.groups.losses import losses_of_plan
 from solver.fleet.plan import gap_between
 from solver.llm_shape import LlmShape
@@ -61,7 +61,7 @@ from solver.recommend.exchanges import (
 )
 from solver.recommend.predicted_lines import with_estimates
 from solver.recommend.shedding import shed
-from solver.recommend.solve_report import report
+from solver.recommend.solve_report import check, report
 from solver.recommend.spread import SpreadProblem, is_open, solve_spread
 from solver.workload import EngineSettings, Workload
 
@@ -171,7 +171,8 @@ def _solved(
     assembly = within_default_where_needed(planning, assembly)
     alone = learn_alone(planning, assembly, confirmations, solve_confirmed)
     least = None if spread is None else spread.least_known
-    solved = solve_confirmed(assembly, planning, confirmations, observe, least_known=least)
+    settles = spread is None or not spread.spreads
+    solved = solve_confirmed(assembly, planning, confirmations, observe, least_known=least, settles=settles)
     solved_request = SolvedRequest(planning, *solved, confirmations)
     if not alone:
         return solved_request
@@ -216,13 +217,6 @@ def screened(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Sc
     """One workload's candidates with the capacities that its targets leave them."""
     space = space_of(planning, workload, memo)
     return screen(workload, space, power_matters=planning.power_matters, corrections=planning.corrections)
-
-
-def check(assembly: Assembly, result: FleetResult) -> None:
-    """Raises VerificationError where the independent checker refuses the plan."""
-    problems = verify(assembly.problem, result)
-    if problems:
-        raise VerificationError("; ".join(problems[:5]))
 
 
 def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer = unobserved) -> Recommendation:

@@ -1,8 +1,10 @@
-"""How a plan was found, as the answer states it."""
+"""How a plan was found, as the answer states it, and that it is one."""
 
 from solver.confirmation.confirmations import Confirmations
-from solver.fleet import FleetResult
+from solver.errors import VerificationError
+from solver.fleet import FleetResult, verify
 from solver.outcome import Outcome
+from solver.planning.assemble import Assembly
 from solver.planning.types import SolveReport
 
 
@@ -20,3 +22,10 @@ def report(result: FleetResult, confirmations: Confirmations, rounds: int) -> So
         confirmation_rounds=rounds,
         simulated=confirmations.simulations,
     )
+
+
+def check(assembly: Assembly, result: FleetResult) -> None:
+    """Raises VerificationError where the independent checker refuses the plan."""
+    problems = verify(assembly.problem, result)
+    if problems:
+        raise VerificationError("; ".join(problems[:5]))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from solver.confirmation.loop import settled_plan
 from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetResult
 from solver.fleet.plan import PROVEN_GAP_FRACTION, gap_between
@@ -19,6 +20,7 @@ from solver.planning.assemble import with_most_copies
 from solver.planning.placements import plan_entries
 from solver.planning.types import PlanningInput
 from solver.recommend.boxes import CountBox, Counts, Solved, best_of_boxes
+from solver.recommend.solve_report import check
 from solver.workload import Workload
 
 if TYPE_CHECKING:
@@ -168,7 +170,13 @@ class SpreadSearch:
                 found.refused is not None
             )  # the box without a limit is divided until it has a true plan, or none at all
             return self.without_limit(found.refused.answer)
-        return self.bounded(found.best.answer, found.bound)
+        return self.bounded(self.settled(found.best.answer), found.bound)
+
+    def settled(self, answer: "SolvedRequest") -> "SolvedRequest":
+        """The best plan with what its replicas sustain, which of the others is not found out."""
+        assembly, result = settled_plan(answer.assembly, answer.planning, answer.confirmations, answer.result)
+        check(assembly, result)
+        return replace(answer, assembly=assembly, result=result)
 
     def without_limit(self, answer: "SolvedRequest") -> "SolvedRequest":
         """The same where the number of copies is no limit: as whatever is asked about the answer is compared."""

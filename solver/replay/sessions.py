@@ -20,6 +20,7 @@ from solver.replay.crowds import (
 )
 from solver.replay.draw_sizes import DRAW_SEEDS, QUICK_REQUESTS, QUICK_SEED
 from solver.replay.session_draws import SessionDraw, closed_draw, open_draw, sessions_of
+from solver.replay.turn_time import longer_than_alone
 from solver.step.tables import StepTables
 from solver.workload import Sessions, Traffic
 
@@ -83,13 +84,14 @@ def paced(
     """What a turn takes at a rate of one lane, by runs of at least ``count`` turns until one takes what it was begun with: what draws of
     that rate begin with. Kept: each of them asks.
 
-    A look begins with what a turn takes alone, a longer run with what the look says; the run is that of a quick look or of a first
-    draw. alone_s: ``turn_alone_s``, where it is known. Raises InvalidInputError for an impossible load.
+    A look begins with what a turn takes about (``longer_than_alone``), a longer run with what the look says; the run is that of a quick
+    look or of a first draw. alone_s: ``turn_alone_s``, where it is known. Raises InvalidInputError for an impossible load.
     """
     sessions = sessions_of(traffic)
     if count <= QUICK_REQUESTS:
         count, seed = QUICK_REQUESTS, QUICK_SEED
         service_s = turn_alone_s(tables, schedule, traffic) if alone_s is None else alone_s
+        service_s *= longer_than_alone(tables, schedule, traffic, requests_per_s)
     else:
         seed = DRAW_SEEDS[0]
         service_s = paced(tables, schedule, traffic, requests_per_s, QUICK_REQUESTS, alone_s).service_s

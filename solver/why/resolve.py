@@ -20,7 +20,8 @@ from solver.planning.needed_offers import needed_offers
 from solver.planning.placements import Placement, placements, plan_entries
 from solver.planning.types import PlanEntry, PlanningInput
 from solver.recommend.classes_alone import proven_of_mixes
-from solver.recommend.recommend import SolvedRequest, check
+from solver.recommend.recommend import SolvedRequest
+from solver.recommend.solve_report import check
 
 Rows = NDArray[np.bool_]
 RELATIVE_NOISE = 1e-6

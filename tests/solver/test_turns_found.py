@@ -105,7 +105,7 @@ def test_what_several_share_is_read_once_and_by_each_further_one_in_part(systems
             )
             reads.append(own * count + distinct + share * (1_100 * count - distinct))
         grid: Any = SimpleNamespace(shared_read_fraction=np.array([[share]]))
-        found = float(np.asarray(read_context(grid, traffic, np.array([[float(count)]]))).item())
+        found = float(np.asarray(read_context(grid.shared_read_fraction, traffic, np.array([[float(count)]]))).item())
         assert found * count == pytest.approx(np.mean(reads), rel=0.01)
 
 
@@ -113,4 +113,4 @@ def test_prompts_that_share_nothing_are_read_whole() -> None:
     grid: Any = SimpleNamespace(shared_read_fraction=np.array([[0.4]]))
     for prompt, reply in itertools.product((10, 500), (2, 300)):
         traffic = Traffic(fixed_lengths(prompt), fixed_lengths(reply))
-        assert read_context(grid, traffic, np.array([[7.0]])) == prompt + reply / 2.0
+        assert read_context(grid.shared_read_fraction, traffic, np.array([[7.0]])) == prompt + reply / 2.0
