@@ -344,7 +344,9 @@ def _gated_delta_net(text: Fields, hidden: int) -> AttentionBlock:
     projections = hidden * (channels + values) + values * hidden
     small = float(hidden * 2 * value_heads + channels * kernel + 2 * value_heads + value_dim + hidden)
     dtype = _state_bytes(text, "mamba_ssm_dtype", default="bfloat16")
-    return _linear(projections, small, value_heads, value_heads * key_dim * value_dim, channels * (kernel - 1), dtype)
+    block = _linear(projections, small, value_heads, value_heads * key_dim * value_dim, channels * (kernel - 1), dtype)
+    widths = {"key_heads": key_heads, "head_dim": key_dim, "v_head_dim": value_dim}
+    return block._replace(row=block.row.model_copy(update=widths))
 
 
 def _kimi_delta(kda: Fields, hidden: int) -> AttentionBlock:

@@ -305,6 +305,8 @@ class LlmAttentionRow(Row):
     index_bytes_per_token: NotNegative = 0.0
     state_values: NotNegative = 0.0
     state_value_bytes: NotNegative = 2.0
+    key_heads: int = Field(default=0, ge=0)
+    """Of a gated delta rule, whose values have ``heads``; 0: another recurrence, or none."""
     weights: NotNegative
 
 

@@ -1475,6 +1475,8 @@ class AttentionOut(TypedDict):
     """Values of the recurrent state a layer, a count; 0 without."""
     state_value_bytes: float
     """Bytes of each value of the state."""
+    key_heads: NotRequired[int]
+    """Of a gated delta rule, whose values have ``heads``; 0 of any other layer."""
     weights: float
     """Parameters of all layers of the group, a count."""
 
@@ -2585,6 +2587,11 @@ class DraftingEngineIn(TypedDict):
     max_captured_tokens: NotRequired[int | None]
     """Most tokens of a step that runs as a captured graph; larger ones are launched from the host, kernel by kernel.
     vLLM's --max-cudagraph-capture-size; null: as many as the engine captures unless told.
+    """
+    scan_kernel: NotRequired[Literal["triton", "flashinfer"] | None]
+    """vLLM's --gdn-prefill-backend, of models with gated delta rules (Qwen3-Next, Qwen3.5); null: FlashInfer's on
+    Hopper and on data-centre Blackwell, Triton's elsewhere, and intervals hold the other where vLLM is not told and
+    could have either.
     """
     speculative: NotRequired[DraftModelIn | StatedDraftIn | None]
     """Drafting: tokens guessed ahead and checked together; null without."""

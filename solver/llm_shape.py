@@ -22,7 +22,8 @@ class AttentionGroup:
     sliding   the same over the last ``window_tokens``
     chunked   the same within aligned chunks of ``window_tokens`` (Llama 4)
     mla       multi-head latent attention: one latent of ``kv_lora_rank + qk_rope_head_dim`` values a token and layer
-    linear    recurrent state of fixed size (Mamba, gated delta net, lightning attention): ``state_values`` per sequence
+    linear    recurrent state of fixed size (Mamba, gated delta net, lightning attention): ``state_values`` per sequence;
+              gated delta rules say their heads of keys too, and ``head_dim`` and ``v_head_dim``
     """
 
     kind: AttentionKind
@@ -46,6 +47,8 @@ class AttentionGroup:
     state_values: float = 0.0
     """Values of recurrent state per sequence and layer (linear groups)."""
     state_value_bytes: float = 2.0
+    key_heads: int = 0
+    """Heads of queries and keys of a gated delta rule, whose values have ``heads``; 0: of another recurrence, or of none."""
     weights: float = 0.0
     """Parameters of one layer's token-mixing block (projections, norms inside it)."""
 

@@ -366,6 +366,8 @@ class EngineSettings:
     """Processes for each copy of attention that pass its tokens on, side by side."""
     max_captured_tokens: int | None = None
     """Most tokens of a step that runs as a captured graph; None: as many as the engine captures unless told."""
+    scan_kernel: str | None = None
+    """Whose kernels scan prompts in layers of a gated delta rule: triton or flashinfer; None: as the engine chooses on the device."""
     any_release: bool = False
     """Asked about without a release, or with one of an earlier generation: intervals hold what releases differ by. What is planned
     starts with a release of today."""

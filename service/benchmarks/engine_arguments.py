@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
+from solver.engine.profiles import FLASHINFER, TRITON
 from solver.workload import EngineSettings
 
 _DEGREES = {
@@ -74,6 +75,8 @@ def engine_settings(name: str, version: str | None, arguments: Sequence[str]) ->
     64
     >>> engine_settings("vllm", "0.24.0", ["--api-server-count=8", "--data-parallel-size", "2"]).api_servers
     4
+    >>> engine_settings("vllm", "0.24.0", ["--gdn-prefill-backend", "triton"]).scan_kernel
+    'triton'
     """
     values = _flags(arguments)
     stated: dict[str, Any] = {}  # the fields are of int and of float
@@ -98,7 +101,10 @@ def engine_settings(name: str, version: str | None, arguments: Sequence[str]) ->
         copies = values.get("--data-parallel-size", values.get("-dp", "1"))
         stated["api_servers"] = max(1, stated["api_servers"] // max(1, int(copies) if copies.isdigit() else 1))
     positive = {field: value for field, value in stated.items() if 0 < value < 1e9}
-    return replace(EngineSettings(name, version), **positive)
+    kernel = values.get("--gdn-prefill-backend")
+    return replace(
+        EngineSettings(name, version), scan_kernel=kernel if kernel in (TRITON, FLASHINFER) else None, **positive
+    )
 
 
 def _flags(arguments: Sequence[str]) -> dict[str, str]:

@@ -60,6 +60,7 @@ def measurement(
     traffic = traffic_from_wire(
         TrafficShape.model_validate({k: v for k, v in body["traffic"].items() if k in TrafficShape.model_fields})
     )
+    told = engine_settings(engine["name"], engine["version"], engine["arguments"])
     settings = EngineSettings(
         engine["name"],
         engine["version"],
@@ -67,7 +68,8 @@ def measurement(
         max_sequences=int(argument(engine["arguments"], "--max-num-seqs", "512")),
         memory_fraction=memory_fraction(engine["arguments"]),
         max_context_tokens=int(argument(engine["arguments"], "--max-model-len", str(shape.max_context_tokens))),
-        max_captured_tokens=engine_settings(engine["name"], engine["version"], engine["arguments"]).max_captured_tokens,
+        max_captured_tokens=told.max_captured_tokens,
+        scan_kernel=told.scan_kernel,
     )
     deployed = deploy(
         shape,

@@ -291,6 +291,7 @@ def engine_from_wire(asked: EngineIn) -> EngineSettings:
         asked.admission_interval_steps or 1,
         asked.api_servers,
         asked.max_captured_tokens,
+        asked.scan_kernel,
         any_release=asked.release == "any" if asked.version is None else is_current(asked.name, asked.version) is False,
     )  # fmt: skip
 

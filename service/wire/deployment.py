@@ -61,6 +61,9 @@ class EngineIn(Request):
     """vLLM's --api-server-count, divided by data_parallel, which is how many vLLM starts unless told."""
     max_captured_tokens: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
     """vLLM's --max-cudagraph-capture-size; null: as many as the engine captures unless told."""
+    scan_kernel: Literal["triton", "flashinfer"] | None = None
+    """vLLM's --gdn-prefill-backend, of models with gated delta rules (Qwen3-Next, Qwen3.5); null: FlashInfer's on Hopper and on data-centre
+    Blackwell, Triton's elsewhere, and intervals hold the other where vLLM is not told and could have either."""
 
     @model_validator(mode="after")
     def _disk_under_host_memory(self) -> Self:

@@ -60,6 +60,8 @@ class AttentionOut(Answer):
     index_bytes_per_token: float
     state_values: float
     state_value_bytes: float
+    key_heads: int = Field(default_factory=int)
+    """Of a gated delta rule, whose values have ``heads``; 0 of any other layer."""
     weights: float
 
 

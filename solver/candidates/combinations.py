@@ -15,7 +15,7 @@ from solver.deployment.documented import (
     undocumented_division,
 )
 from solver.deployment.platforms import DiskCache, Platform, holds_host_cache
-from solver.engine.profiles import keeps_in_host_memory, keeps_on_disk
+from solver.engine.profiles import keeps_in_host_memory, keeps_on_disk, scan_kernel
 from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Node
 from solver.layout import Layout
@@ -221,5 +221,6 @@ class Combinations:
                 device, platform.constants, precision, layout,
                 link_domain_devices=platform.link_domain_devices, network_bytes_per_s=network,
                 beside_experts_bytes=stored_bytes(self.shape, precision.weights).matrices,
+                scan_kernel=scan_kernel(platform.settings(self.shape, self.settings), device.family),
             )  # fmt: skip
         return self._rates[key]

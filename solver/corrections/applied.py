@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from solver.corrections.kin import Kin, MeasuredLoad, Relative, Shrinkage, kin_of
+from solver.corrections.unseen import with_unseen
 from solver.deployment.configuration import Configuration
 from solver.hardware import Device
 from solver.layout import Layout
@@ -17,7 +18,6 @@ from solver.precision import Precision
 from solver.prediction.estimate import Correction
 from solver.prediction.spreads import in_quadrature, joined
 from solver.step.constants import ConstantPrior
-from solver.step.rates import widens
 from solver.workload import Load
 
 EXACT = (1.0, 1.0)
@@ -330,22 +330,12 @@ def configuration_correction(
     if found is not None and unstated and not found.ranges:
         released = configuration.constants.range_si("interval_release_miss")
         found = replace(found, spreads=joined(found.spreads, released, released))
-    if found is not None and not found.ranges and _widened_unseen(current, configuration):
-        found = replace(
-            found, spreads=joined(found.spreads, configuration.constants.range_si("interval_widened_miss"), EXACT)
-        )
+    if found is not None and not found.ranges:
+        own = (configuration.device.id, configuration.engine.name)
+        seen = {e.precision.weights for c in current.corrections if (c.device, c.engine) == own for e in c.evidence}
+        found = replace(found, spreads=with_unseen(found.spreads, configuration, seen))
     device = configuration.device
     return found if as_measured else carried_over(current, device, configuration.engine.name, found)
-
-
-def _widened_unseen(current: CorrectionSet, configuration: Configuration) -> bool:
-    """Whether all weights are widened as they are read, in a format of which no run on the very device is known: at what rate its kernels
-    do that is no share of its memory's, which is all that another device tells."""
-    device, weights = configuration.device, configuration.precision.weights
-    if configuration.shape.native_beside_experts is not None or not widens(device, weights):
-        return False
-    own = [c for c in current.corrections if (c.device, c.engine) == (device.id, configuration.engine.name)]
-    return not any(e.precision.weights == weights for c in own for e in c.evidence)
 
 
 def on_instance(current: CorrectionSet, device: Device, engine: str, model_class: str) -> Correction | None:

@@ -9,6 +9,7 @@ from solver.engine.profiles import (
     keeps_in_host_memory,
     keeps_on_disk,
     keeps_replies_in_tiers,
+    scan_kernel,
     waits_for_steps,
 )
 from solver.engine.simulate import Schedule
@@ -98,6 +99,7 @@ class Configuration:
             link_domain_devices=self.link_domain_devices,
             network_bytes_per_s=self.network_bytes_per_s,
             beside_experts_bytes=stored_bytes(self.shape, self.precision.weights).matrices,
+            scan_kernel=scan_kernel(self.engine, self.device.family),
         )
 
     def tables(self) -> StepTables:

@@ -1,7 +1,15 @@
 """What engines document of devices: whether they run there, what they load, how they divide a model, whether they draft."""
 
 from solver.adapted_products import check_adapters
-from solver.engine.profiles import LARGER_HOST_CACHES, TIERING_SINCE, drafts, engine_profile, launched_drafts, release
+from solver.engine.profiles import (
+    LARGER_HOST_CACHES,
+    SCANS_WITH_FLASHINFER,
+    TIERING_SINCE,
+    drafts,
+    engine_profile,
+    launched_drafts,
+    release,
+)
 from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout
@@ -98,7 +106,7 @@ def check_formats_documented(device: Device, engine: str, precision: Precision) 
 
 def check_options(settings: EngineSettings) -> None:
     """Raises UnsupportedError for an unknown engine, and for an option that it cannot be told: to let requests wait for some decode
-    steps, to answer from several processes, or up to how many tokens it captures."""
+    steps, to answer from several processes, up to how many tokens it captures, or whose kernels scan prompts."""
     profile = engine_profile(settings.name)
     own = profile.name == settings.name  # of engines that are scheduled like another, its options are not known
     if settings.admission_interval_steps > 1 and not (own and profile.admits_in_intervals):
@@ -115,6 +123,11 @@ def check_options(settings: EngineSettings) -> None:
         raise UnsupportedError(
             "option_not_in_engine",
             f"what {settings.name} captures is as it chooses here; max_captured_tokens is an option of vLLM",
+        )
+    if settings.scan_kernel is not None and settings.name not in SCANS_WITH_FLASHINFER:
+        raise UnsupportedError(
+            "option_not_in_engine",
+            f"whose kernels {settings.name} scans prompts with is not told here; scan_kernel is an option of vLLM",
         )
 
 

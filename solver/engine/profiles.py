@@ -391,6 +391,28 @@ def waits_for_steps(engine: str, version: str | None) -> bool:
     return bool(numbers) and numbers < since
 
 
+TRITON, FLASHINFER = "triton", "flashinfer"
+SCANS_WITH_FLASHINFER: dict[str, tuple[frozenset[str], str]] = {
+    "vllm": (
+        frozenset({"hopper", "blackwell-dc"}),
+        "_resolve_gdn_prefill_backend of vLLM 0.24.0, whose package asks for flashinfer-python; read on 28 November 2026",
+    ),
+}  # fmt: skip
+"""Families of devices on which an engine, told nothing, scans prompts of gated delta rules with FlashInfer's kernels, and where that
+is stated; with Triton's elsewhere, and where FlashInfer is not installed."""
+
+
+def scan_kernel(settings: EngineSettings, family: str) -> str:
+    """Whose kernels scan prompts in layers of a gated delta rule on devices of a family.
+
+    >>> told = EngineSettings("vllm", scan_kernel="triton")
+    >>> scan_kernel(EngineSettings("vllm"), "hopper"), scan_kernel(told, "hopper"), scan_kernel(EngineSettings("vllm"), "ampere")
+    ('flashinfer', 'triton', 'triton')
+    """
+    families, _ = SCANS_WITH_FLASHINFER.get(settings.name, (frozenset(), ""))
+    return settings.scan_kernel or (FLASHINFER if family in families else TRITON)
+
+
 ALIKE: dict[str, str] = {
     # Continuous batching with paged caches, compiled per batch size.
     "jetstream": "vllm", "maxtext": "vllm", "nxd-inference": "vllm", "neuron": "vllm", "tt-metal": "vllm",

@@ -19,6 +19,7 @@ from solver.step.blocks import attention_pairs
 from solver.step.gemm import mean_tiled_rows
 from solver.step.prompt_terms import prompt_laws
 from solver.step.rates import Rates
+from solver.step.recurrent_terms import scan_s
 from solver.step.tables import GraphSizes
 from solver.step.vision_terms import image_launch_beyond_s
 from solver.workload import Traffic
@@ -102,7 +103,8 @@ def step_grid(
     prompts = np.asarray(adapter_reads_s(shape, rates, prompt_requests(shape, tokens)))
     prompts = prompts + np.asarray(image_launch_beyond_s(shape, rates, tokens))
     replies = np.asarray(adapter_reads_s(shape, rates, tokens))
-    mixed = (np.maximum(np.asarray(token.body_s), prefill_floor) + prompts) * uneven + fixed
+    scanning = np.asarray(token.body_s) + scan_s(shape, rates, tokens)
+    mixed = (np.maximum(scanning, prefill_floor) + prompts) * uneven + fixed
     decode = (np.maximum(padded_body, floor) + replies) * uneven + head * np.where(stages > 1, stages, 1.0) + fixed
     return StepGrid(
         decode_s=decode,

@@ -69,6 +69,10 @@ CONSTANTS: dict[str, ConstantLaw] = {
     ),
     "stream_efficiency": _efficiency("element-wise passes (norms, activations, quantisation)"),
     "state_efficiency": _efficiency("reading and writing recurrent states (state-space and other linear layers)"),
+    "delta_scan_efficiency_triton": _efficiency(
+        "scanning prompts by gated delta rules with Triton's kernels, convolution and gates included, share of the 16-bit FLOP/s"
+    ),
+    "delta_scan_efficiency_flashinfer": _efficiency("the same with FlashInfer's kernel"),
     "link_efficiency": _efficiency("collectives over the scale-up link, share of one direction"),
     "network_efficiency": _efficiency("transfers between nodes, share of one direction of the NICs"),
     "host_load_efficiency": _efficiency("loading cached context from host memory, share of one direction of the device's PCIe"),
@@ -95,6 +99,12 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "eager_layer_us": _micro("host time to launch one layer outside a captured graph", 20000.0),
     "eager_expert_layer_us": _micro("extra host time to launch one mixture-of-experts layer outside a graph", 20000.0),
     "eager_linear_layer_us": _micro("extra host time to launch one recurrent layer outside a graph", 20000.0),
+    "delta_scan_start_us_triton": _micro("starting the kernels of a gated delta rule's scan, Triton's, a layer and step", 5000.0),
+    "delta_scan_start_us_flashinfer": _micro("the same with FlashInfer's kernel", 5000.0),
+    "delta_launch_ratio_triton": ConstantLaw(
+        "ratio", 1.0, 0.05, 5.0, "host time to launch a gated delta rule scanned with Triton's kernels, over eager_linear_layer_us"
+    ),
+    "delta_launch_ratio_flashinfer": ConstantLaw("ratio", 1.0, 0.05, 5.0, "the same with FlashInfer's kernel"),
     "eager_latent_layer_us": _micro("extra host time to launch one layer with latent attention outside a graph", 20000.0),
     "eager_collective_us": _micro("host time to launch and meet for one collective outside a captured graph", 5000.0),
     "adapter_stream_efficiency": _efficiency("inputs and outputs of adapters' thin products, share of the memory bandwidth"),
@@ -188,6 +198,10 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "interval_widened_miss": ConstantLaw(
         "ratio", 1.0, 0.01, 100.0, "times per token of widened weights, where no run on the device had them; its range counts"
     ),
+    "interval_scan_token_miss": ConstantLaw(
+        "ratio", 1.0, 0.01, 100.0, "times per token with Triton's scan of gated delta rules over those with FlashInfer's, which is not told"
+    ),
+    "interval_scan_first_token_miss": ConstantLaw("ratio", 1.0, 0.01, 100.0, "the same of the time to the first token"),
     "interval_regimes_share": ConstantLaw(
         "fraction", 1.0, 0.0, 1.0, "how far nine of ten loops of equal requests lie from the middle of their regimes, of the way to either"
     ),

@@ -12,6 +12,7 @@ from solver.step.blocks import attention_pairs
 from solver.step.gemm import Quantity
 from solver.step.prompt_terms import prompt_token_s
 from solver.step.rates import Rates
+from solver.step.recurrent_terms import scan_s
 from solver.step.terms import Product, Products
 from solver.step.vision_terms import image_launch_beyond_s
 from solver.workload import Traffic
@@ -23,6 +24,7 @@ RESOURCE = {
     "element_wise": "memory_bandwidth",
     "quantise": "memory_bandwidth",
     "recurrent_state": "memory_bandwidth",
+    "recurrent_scan": "compute",
     "gemm_compute": "compute",
     "expert_gemm_compute": "compute",
     "attention_prefill": "compute",
@@ -98,6 +100,7 @@ def step_terms(
         for limit, seconds, _ in terms.decode_context_s(shape, rates, queries)
     ) + sequences * _scalar(terms.decode_sequence_s(shape, rates))
     named["recurrent_state"] += sequences * _scalar(terms.recurrent_state_s(shape, rates))
+    named["recurrent_scan"] = _scalar(scan_s(shape, rates, prefill_tokens))
     named["attention_prefill"] = sum(
         _scalar(seconds) * _scalar(attention_pairs(prefill_tokens, 0.0, limit))
         for limit, seconds, _ in terms.prefill_pair_s(shape, rates)

@@ -62,6 +62,9 @@ class Rates:
     """Reading and writing recurrent states."""
     recurrent_chunk_tokens: Quantity
     """Tokens of a prompt that pass through a recurrent layer at once."""
+    delta_scan_flop_per_s: Quantity
+    """Scanning prompts by a gated delta rule, with what stands around the scan in such a layer."""
+    delta_scan_start_s: Quantity
     link_bytes_per_s: Quantity
     all_reduce_latency_s: Quantity
     hand_over_bytes_per_s: Quantity
@@ -79,6 +82,8 @@ class Rates:
     """Of models that embed; NaN where no figure is known."""
     eager_expert_layer_s: Quantity
     eager_linear_layer_s: Quantity
+    eager_delta_layer_s: Quantity
+    """Of layers with a gated delta rule."""
     eager_latent_layer_s: Quantity
     eager_collective_s: Quantity
     step_overhead_s: Quantity
@@ -177,12 +182,14 @@ def rates(
     link_domain_devices: int,
     network_bytes_per_s: float = 0.0,
     beside_experts_bytes: float | None = None,
+    scan_kernel: str = "triton",
 ) -> Rates:
     """Effective rates for one deployment.
 
     link_domain_devices: how many devices of the node share the scale-up link. network_bytes_per_s: per device, where
     stages lie on several nodes: they hand over by it, and so does a tensor-parallel group that nothing else joins.
     beside_experts_bytes: stored bytes of a weight outside the routed experts, where a checkpoint keeps those wider.
+    scan_kernel: whose kernels scan prompts in layers of a gated delta rule (``solver.engine.profiles``).
     Raises UnsupportedError and FigureMissingError as compute_dtype does.
     """
     dtype = compute_dtype(device, precision.weights)
@@ -243,6 +250,8 @@ def rates(
         stream_bytes_per_s=memory * c("stream_efficiency"),
         state_bytes_per_s=memory * c("state_efficiency"),
         recurrent_chunk_tokens=c("recurrent_chunk_tokens"),
+        delta_scan_start_s=c(f"delta_scan_start_us_{scan_kernel}"),
+        delta_scan_flop_per_s=wide_peak * c(f"delta_scan_efficiency_{scan_kernel}"),
         link_bytes_per_s=collective[0],
         all_reduce_latency_s=collective[1],
         hand_over_bytes_per_s=hand_over[0],
@@ -258,6 +267,7 @@ def rates(
         item_eager_layer_s=known("item_eager_layer_us"),
         eager_expert_layer_s=c("eager_expert_layer_us"),
         eager_linear_layer_s=c("eager_linear_layer_us"),
+        eager_delta_layer_s=c("eager_linear_layer_us") * c(f"delta_launch_ratio_{scan_kernel}"),
         eager_latent_layer_s=c("eager_latent_layer_us"),
         eager_collective_s=c("eager_collective_us"),
         step_overhead_s=c("step_overhead_us"),

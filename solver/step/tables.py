@@ -16,6 +16,7 @@ from solver.step import terms
 from solver.step.adapter_terms import adapter_reads_s, prompt_requests
 from solver.step.prompt_terms import prompt_laws
 from solver.step.rates import Rates
+from solver.step.recurrent_terms import scan_s
 from solver.step.vision_terms import image_launch_beyond_s
 
 Vector = NDArray[np.float64]
@@ -156,7 +157,8 @@ def step_tables(
     head_s = np.where(rows > 0, np.asarray(head.seconds) + np.asarray(terms.sampling_s(shape, rates, rows)), 0.0)
     body = np.asarray(token.body_s) + 0.0 * tokens
     eager = np.maximum(body, np.where(tokens > graphs.most_tokens, token.eager_floor_s, 0.0))
-    prefilling = np.maximum(body, np.where(tokens > graphs.most_prefill_tokens, token.eager_floor_s, 0.0))
+    scanning = body + scan_s(shape, rates, tokens)
+    prefilling = np.maximum(scanning, np.where(tokens > graphs.most_prefill_tokens, token.eager_floor_s, 0.0))
     per_step = rates.step_overhead_s * stages
 
     def period(work: Vector, passing: Vector | float, last: Vector | float) -> Vector:

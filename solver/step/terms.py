@@ -18,6 +18,7 @@ from solver.step.adapter_terms import adapter_terms
 from solver.step.collectives import all_to_all_bytes, ring_all_reduce_bytes, transfer_s
 from solver.step.gemm import Quantity, gemm_bytes, gemm_flops, partial_tile_factor, soft_maximum_s, tiled_rows
 from solver.step.rates import Rates
+from solver.step.recurrent_terms import eager_recurrent_s, is_delta_rule
 
 
 class Product(NamedTuple):
@@ -233,11 +234,11 @@ def quantised_bytes(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity
 
 
 def passed_state_bytes(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:
-    """Recurrent states that tokens pass through in chunks, one pass a chunk."""
+    """Recurrent states that tokens pass through in chunks, one pass a chunk; gated delta rules scan by a law of their own."""
     return total(
         group.layers * recurrent_state_bytes(group, rates) * tokens / rates.recurrent_chunk_tokens
         for group in shape.attention
-        if group.kind == "linear"
+        if group.kind == "linear" and not is_delta_rule(group)
     )
 
 
@@ -292,7 +293,7 @@ def eager_floor_s(shape: LlmShape, rates: Rates) -> Quantity:
     return (
         shape.layers * (rates.item_eager_layer_s if shape.embeds else rates.eager_layer_s)
         + expert_layers(shape) * rates.eager_expert_layer_s
-        + shape.layers_of("linear") * rates.eager_linear_layer_s
+        + eager_recurrent_s(shape, rates)
         + shape.layers_of("mla") * rates.eager_latent_layer_s
         + collectives
     )

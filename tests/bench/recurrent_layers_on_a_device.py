@@ -26,7 +26,7 @@ SEVERAL = 8
 SLOTS = 136
 COMPILERS = 14
 WAIT_S, LIMIT_S, LAST_CASE_S = 85.0, 150.0, 12.0
-CYCLES_PER_S = 1.75e9
+CYCLES_PER_S, US_PER_S = 1.75e9, 1e6
 CACHE = "TRITON_CACHE_DIR"
 
 
@@ -78,8 +78,8 @@ class Clock:
     def __init__(self, torch: Any) -> None:
         self.torch = torch
 
-    def host_s(self, call: Callable[[], Any], repeats: int = 15, each: int = 2) -> float:
-        """Seconds to enqueue one call, nothing being queued when ``each`` of them begin."""
+    def host_s(self, call: Callable[[], Any], repeats: int = 15, each: int = 2) -> tuple[float, float]:
+        """Seconds to enqueue one call, nothing being queued when ``each`` of them begin: median and least."""
         taken = []
         for _ in range(repeats):
             self.torch.cuda.synchronize()
@@ -88,7 +88,7 @@ class Clock:
                 call()
             taken.append((time.perf_counter() - begun) / each)
         self.torch.cuda.synchronize()
-        return statistics.median(taken)
+        return statistics.median(taken), min(taken)
 
     def device_s(self, call: Callable[[], Any], calls: int = 6, idle_s: float = 0.03) -> tuple[float, bool]:
         """Seconds of one call on the device, enqueued behind a kernel that only waits; whether that ended too soon."""
@@ -122,20 +122,28 @@ class Clock:
         functions: dict[str, float] = {}
         for event in events:
             if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"):
-                one = kernels.setdefault(event["name"][:90], {"s": 0.0, "launches": 0.0})
-                one["s"] += event["dur"] / 1e6 / calls
-                one["launches"] += 1.0 / calls
+                us, launches = kernels.get(event["name"][:90], (0.0, 0.0))
+                kernels[event["name"][:90]] = us + event["dur"] / calls, launches + 1.0 / calls
             elif event.get("cat") in ("cuda_runtime", "cuda_driver"):
                 functions[event["name"]] = functions.get(event["name"], 0.0) + 1.0 / calls
         return kernels, functions
 
 
-def plain_launches(torch: Any, clock: Clock) -> dict[str, float]:
-    """What a launch of PyTorch's takes this host."""
+def plain_launches(torch: Any, triton: Any, clock: Clock) -> dict[str, float]:
+    """What a launch of PyTorch's and one of a kernel of Triton's take this host."""
     x = torch.zeros(64, device="cuda")
-    for _ in range(20):
-        x.add_(1.0)
-    return {"torch_add_s": clock.host_s(lambda: x.add_(1.0), each=50)}
+    nothing = triton.jit(_nothing)
+    calls = {"torch_add_us": lambda: x.add_(1.0), "triton_launch_us": lambda: nothing[(1,)](x)}
+    found = {}
+    for name, call in calls.items():
+        for _ in range(20):
+            call()  # type: ignore[no-untyped-call]
+        found[name] = clock.host_s(call, each=50)[0] * US_PER_S
+    return found
+
+
+def _nothing(_x):  # type: ignore[no-untyped-def]
+    """A kernel that does nothing: Triton compiles it."""
 
 
 def chosen() -> dict[str, dict[str, str]]:
@@ -185,7 +193,8 @@ def measure(out: Path, began: float, compiling: Sequence[subprocess.Popen[bytes]
         "device": torch.cuda.get_device_name(0),
         "torch": torch.__version__,
         "triton": triton.__version__,
-        "host": plain_launches(torch, clock),
+        "multiprocessors": torch.cuda.get_device_properties(0).multi_processor_count,
+        "host": plain_launches(torch, triton, clock),
         "cases": [],
     }
     made: dict[str, Any] = {}
@@ -201,17 +210,19 @@ def measure(out: Path, began: float, compiling: Sequence[subprocess.Popen[bytes]
         for _ in range(3):
             call()
         parts.seconds.clear()
+        host_s, least_s = clock.host_s(call)
         case: dict[str, Any] = {
-            "layer": name, "kind": "gated_delta" if delta else "mamba2", "phase": phase,
-            "tokens": sum(prompts) + decodes, "prefills": len(prompts), "decodes": decodes, "host_s": clock.host_s(call),
+            "layer": name, "kind": "gated_delta" if delta else "mamba2", "phase": phase, "tokens": sum(prompts) + decodes,
+            "prefills": len(prompts), "decodes": decodes, "host_us": host_s * US_PER_S, "host_least_us": least_s * US_PER_S,
         }  # fmt: skip
-        case["host_parts_s"] = {part: statistics.median(seconds) for part, seconds in parts.seconds.items()}
-        case["device_s"], case["host_showed"] = clock.device_s(call)
-        case["kernels"], case["functions"] = clock.kernels(call)
+        case["host_parts_us"] = {part: statistics.median(taken) * US_PER_S for part, taken in parts.seconds.items()}
+        device_s, case["host_showed"] = clock.device_s(call)
+        case["device_us"] = device_s * US_PER_S
+        case["kernels_us"], case["launches"] = clock.kernels(call)
         found["cases"].append(case)
         found["chosen"] = chosen()
         out.write_text(json.dumps(found, indent=1) + "\n")
-        print({key: case[key] for key in ("layer", "phase", "tokens", "prefills", "host_s", "device_s")}, flush=True)
+        print({key: case[key] for key in ("layer", "phase", "tokens", "prefills", "host_us", "device_us")}, flush=True)
 
 
 def main() -> None:

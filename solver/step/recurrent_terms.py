@@ -1,0 +1,63 @@
+"""Layers of a recurrent state beyond their products: how prompts are scanned, and what launching the layers takes.
+
+Laws and symbols: docs/mathematics.md, section "One engine step".
+"""
+
+import numpy as np
+
+from solver.llm_shape import AttentionGroup, LlmShape
+from solver.step.gemm import Quantity
+from solver.step.rates import Rates
+
+DELTA_CHUNK_TOKENS = 64.0
+"""Tokens that kernels of gated delta rules take at once (vLLM's of Triton, FlashInfer's): a definition of their shapes, like row tiles."""
+
+
+def is_delta_rule(group: AttentionGroup) -> bool:
+    """Whether a group of layers is a gated delta rule, scanned by kernels of its own; state spaces and lightning attention are not."""
+    return group.kind == "linear" and group.key_heads > 0
+
+
+def has_delta_rule(shape: LlmShape) -> bool:
+    """Whether some layers of a model are."""
+    return any(is_delta_rule(group) for group in shape.attention)
+
+
+def scan_flops(group: AttentionGroup, tensor_parallel: Quantity) -> Quantity:
+    """FLOPs of one token in one layer and rank of a gated delta rule that is scanned in chunks of C tokens.
+
+        n_v·(2C·(3·d_k + 2·d_v) + 6·d_k·d_v)/TP
+
+    Within a chunk keys meet keys, queries keys and the inverse of the former keys and values (WY representation; Yang et al.,
+    "Parallelizing Linear Transformers with the Delta Rule over Sequence Length", 2024); of the state values are taken, to it they are
+    added, and queries read it. The inverse itself, of triangles of C·C, is not counted.
+
+    >>> scan_flops(AttentionGroup("linear", 48, heads=48, key_heads=16, head_dim=128, v_head_dim=128), 1.0)
+    8650752.0
+    """
+    keys, values = float(group.head_dim), float(group.v_head_dim)
+    within = 2.0 * DELTA_CHUNK_TOKENS * (3.0 * keys + 2.0 * values)
+    return group.heads * (within + 6.0 * keys * values) / tensor_parallel
+
+
+def scan_s(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:
+    """Seconds in which gated delta rules scan the prompts' tokens of a step, over all their layers; 0 without either.
+
+    layers · (start + FLOPs / rate)     start: of the kernels that a scan consists of, once a layer
+    """
+    seconds: Quantity = 0.0
+    for group in shape.attention:
+        if is_delta_rule(group):
+            flops = scan_flops(group, rates.tensor_parallel) * tokens
+            start_s = np.where(np.asarray(tokens) > 0.0, rates.delta_scan_start_s, 0.0)
+            seconds = seconds + group.layers * (start_s + flops / rates.delta_scan_flop_per_s)
+    return seconds
+
+
+def eager_recurrent_s(shape: LlmShape, rates: Rates) -> Quantity:
+    """Seconds that launching what recurrent layers have of their own takes, outside a captured graph: of a gated delta rule
+    ``delta_launch_ratio`` times what of a state space."""
+    plain = sum(group.layers for group in shape.attention if group.kind == "linear" and not is_delta_rule(group))
+    delta = sum(group.layers for group in shape.attention if is_delta_rule(group))
+    seconds: Quantity = plain * rates.eager_linear_layer_s
+    return seconds + delta * rates.eager_delta_layer_s if delta else seconds
