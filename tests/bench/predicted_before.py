@@ -2,7 +2,7 @@
 
 Of 27 and 28 November 2026: bursts, of requests and of sessions, after which a queue was said to stay or to go; budgets of tokens a step
 that no run had; long prompts; models that nobody here had run; short prompts with many replies; engines told up to
-how many tokens to capture. Predictions are files of the catalog that
+how many tokens to capture; copies of attention that share experts. Predictions are files of the catalog that
 were written before (``catalog/benchmarks/predicted``); nothing is computed here.
 """
 
@@ -41,7 +41,13 @@ RUNS = {
     "of 8,192": "kept_back/h200-sxm_vllm-0.24.0_qwen3-32b_fp8_tp1_steps-8192_v.json",
     "Qwen3 30B-A3B on H200, fp8, steps of 1,024": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_steps-1024_v.json",
     "TP 2, steps of 8,192, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp2_captured-4096_v.json",
+    "DeepSeek-V2-Lite on H200, TP 2, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp2_captured-4096_w.json",
+    "two copies of attention that share their experts": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_dp2-ep2_captured-4096_w.json",
 }
+ON_TWO_DEVICES = tuple(RUNS)[-2:]
+"""Of DeepSeek-V2-Lite."""
+IN_STEP = "two copies of attention that share their experts"
+"""Predicted twice before they were measured: as the model was, and with the copies held in step."""
 BURSTS = {
     "q512-calm": (REQUESTS, "h100-q30ba3b-fp8-tp1-open-40_o"),
     "q512-burst30": (REQUESTS, "h100-q30ba3b-fp8-tp1-burst-30-of-512_p"),
@@ -50,6 +56,8 @@ BURSTS = {
     "l8-burst": (TURNS, "h100-l8b-bf16-tp1-open-burst_o"),
 }
 """By the name of its prediction: the file and the run."""
+FORETOLD_FRACTION = "--gpu-memory-utilization 0.92"
+"""Of the device, what caches were foretold with; a server that was given less is compared by ``tests/service/test_engine_caches.py``."""
 S_PER_MS = 1e-3
 
 
@@ -71,6 +79,7 @@ def predictions() -> dict[str, Any]:
             "2026-11-28-t",
             "2026-11-28-u",
             "2026-11-28-v",
+            "2026-11-28-w",
         )
         for name, said in read(str(Path("predicted") / f"{day}.json"))["predictions"].items()
     }
@@ -144,7 +153,7 @@ def show_runs(title: str, file: str, said: Mapping[str, Any]) -> None:
             ]
         rate = foretold["output_tokens_per_s"]["expected"]
         row += [f"{rate:,.0f}", f"{run['benchmark']['results']['output_tokens_per_s']:,.0f}"]
-        if "memory" in foretold:
+        if "memory" in foretold and FORETOLD_FRACTION in found["server_command"]:
             show_cache(title, foretold["memory"]["kv_cache_tokens"], found["engine_reported"])
         table.add_row(*row)
     Console(width=150).print(table)
@@ -157,6 +166,7 @@ def main() -> None:
     show_bursts(said)
     for title, file in RUNS.items():
         show_runs(title, file, said)
+    show_runs(f"{IN_STEP}, held in step", RUNS[IN_STEP], read("predicted/2026-11-28-w.json")["with_copies_in_step"])
 
 
 if __name__ == "__main__":
