@@ -69,6 +69,12 @@ class Configuration:
         """Batches in flight over the whole deployment: pipeline stages times data-parallel copies."""
         return self.layout.pipeline_parallel * self.layout.data_parallel
 
+    @property
+    def lockstep_copies(self) -> int:
+        """Other copies of attention that have experts in common with one, and so step together with it."""
+        shared = self.layout.expert_parallel // self.layout.tensor_parallel
+        return min(max(shared, 1), self.layout.data_parallel) - 1
+
     def rates(self) -> Rates:
         if not self._rates_found:
             self._rates_found.append(self._rates())
@@ -175,6 +181,7 @@ class Configuration:
             answered_token_s=c("answered_token_us") if found else 0.0,
             token_front_end_s=front.token_front_end_s * stages,
             lane_step_s=c("pipeline_step_overhead_us") * stages,
+            lockstep_copies=self.lockstep_copies,
             cached_prefix_fraction=cached_prefix_fraction,
             finds_prefixes=found,
             adapter_slots=self._adapter_slots(),

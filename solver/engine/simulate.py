@@ -69,6 +69,8 @@ class Schedule:
     """Added to every step of a batch that shares a pipeline with others in flight."""
     contending_lanes: int = 0
     """Other batches in the same pipeline: while one of them prefills, this one waits for the stages."""
+    lockstep_copies: int = 0
+    """Other copies of attention that share experts with this one: their steps begin and end together."""
     admission_interval_steps: int = 1
     """New requests are taken in once in so many decode steps, after every step with prompts, and by an idle engine at once."""
     tokens_per_step: float = 1.0

@@ -44,6 +44,7 @@ class StepGrid:
     sequence_s: Matrix
     lanes: Matrix
     stages: Matrix
+    lockstep_copies: Matrix
     token_bytes: Matrix
     flops_per_token: Matrix
     queries: Matrix
@@ -117,6 +118,7 @@ def step_grid(
         sequence_s=column(terms.sequence_s(shape, rates), rows),
         lanes=stages * data_parallel,
         stages=stages,
+        lockstep_copies=lockstep_copies(rates, data_parallel),
         token_bytes=np.broadcast_to(np.asarray(token.bytes), decode.shape),
         flops_per_token=np.broadcast_to(np.asarray(token.flops), decode.shape)[:, :1],
         queries=drafting.queries,
@@ -124,6 +126,18 @@ def step_grid(
         draft_steps=drafting.draft_steps,
         shared_read_fraction=column(rates.shared_read_fraction, rows),
     )
+
+
+def lockstep_copies(rates: Rates, data_parallel: Matrix) -> Matrix:
+    """Other copies of attention that have experts in common with one: ``Configuration.lockstep_copies``."""
+    shared = np.maximum(np.floor_divide(rates.expert_parallel, rates.tensor_parallel), 1.0)
+    return np.asarray(np.minimum(shared, data_parallel) - 1.0)
+
+
+def steps_beside(prefilling: Matrix, others: Matrix) -> Matrix:
+    """Steps in which others of as many copies have prompts and one has none, for each in which it has: ``kernel.timing.steps_beside``."""
+    p = np.maximum(prefilling, 1e-9)
+    return np.asarray((1.0 - p) * (1.0 - (1.0 - p) ** others) / p)
 
 
 LAWS = ("context", "pairs")
@@ -289,7 +303,8 @@ def operating_points(
         prefill = np.maximum(mixed - decode, 0.0) * chunks / together
         # Batches in one pipeline wait for each other's prompts, unless they prefill as well (solver.engine.simulate).
         stalled = 1.0 + (grid.stages - 1.0) * (1.0 - prefilling)
-        met = prefill * stalled
+        # Copies that share experts take each other's longest step.
+        met = prefill * (stalled + steps_beside(prefilling, grid.lockstep_copies))
         step_s = decode + met * np.maximum(decoding - 1.0, 0.0) / per_step
         passing = decode + np.maximum(mixed - decode, 0.0) * stalled
         prefilling = np.minimum(decoding / per_step / together * chunks * passing / step_s, 1.0)

@@ -301,7 +301,8 @@ def _replay_once(
         active = min(lanes, load.concurrency)
         clients = max(1, round(load.concurrency / lanes))
         count = max(clients, round((load.requests or 0) / active)) if finite else max(10 * clients, 400)
-        schedule = replace(schedule, contending_lanes=min(active, stages) - 1)
+        others = min(schedule.lockstep_copies, active - 1)
+        schedule = replace(schedule, contending_lanes=min(active, stages) - 1, lockstep_copies=others)
         adapters = named_adapters(configuration, load)
         run = _run(tables, schedule, traffic, count, seed, concurrency=clients, spread=spread, adapters=adapters)
     else:

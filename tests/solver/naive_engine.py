@@ -70,6 +70,7 @@ class NaiveEngine:
         self.beside_s = 0.0
         """What a step waits for beside its work."""
         self.ingest = self.now = self.front = self.previous = self.heat = self.crowded = 0.0
+        self.owed = self.longer = 0.0
         self.upcoming: list[Job] = []
         self.waiting: list[Job] = []
         self.preempted: list[Job] = []
@@ -257,6 +258,17 @@ class NaiveEngine:
             if chunks:
                 without = t.decode_s[len(decoding)] + attention if decoding else 0.0
                 seconds += s.contending_lanes * (1 - self.crowded) * max(0.0, seconds - without)
+        if s.lockstep_copies:
+            if chunks:
+                longer = max(0.0, seconds - t.decode_s[max(len(decoding), 1)] - attention)
+                alone = (1 - self.crowded) ** s.lockstep_copies
+                beside = (1 - self.crowded) * (1 - alone) / self.crowded if self.crowded > 1e-9 else s.lockstep_copies
+                self.longer = longer or self.longer
+                self.owed += longer * beside
+            else:
+                paid = min(self.owed, self.longer)
+                self.owed -= paid
+                seconds += paid
         seconds += self.beside_s
         if chunks:
             cooling = math.exp(-seconds / s.clock_settling_s)

@@ -33,6 +33,8 @@ the dataclasses below (reading an array element by element is slower in Python t
     have            output tokens that an evicted request already has                        tokens
     heat            0 for a rested board, 1 for one at its sustained clock
     prefilling      share of the recent past in which this batch had prompts of its own
+    owed            what replies have yet to wait for prompts of copies in step with this one                s
+    waited          what they wait in one step                                                               s
     gain, width     tokens that a decode step yields, and works on, per sequence
 
 Requests come to the queue in order of sending, so the queues of those sent and of those waiting are ranges of places in that order:

@@ -118,6 +118,7 @@ def engine_rules(
         max_sequences=schedule.max_sequences,
         query_tokens=schedule.query_tokens,
         contending_lanes=contending,
+        lockstep_copies=schedule.lockstep_copies,
         mixes=int(schedule.mixes),
         chunked_prefill=int(schedule.chunked_prefill),
         static_batching=int(schedule.static_batching),

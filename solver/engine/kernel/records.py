@@ -20,6 +20,7 @@ class Rules:
     max_sequences: int
     query_tokens: int
     contending_lanes: int
+    lockstep_copies: int
     mixes: int
     chunked_prefill: int
     static_batching: int
@@ -80,6 +81,8 @@ class State:
     promised: float = 0.0
     heat: float = 0.0
     prefilling: float = 0.0
+    owed: float = 0.0
+    waited: float = 0.0
     moved: float = 0.0
     flops: float = 0.0
     busy: float = 0.0

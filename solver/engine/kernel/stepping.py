@@ -18,6 +18,7 @@ from solver.engine.kernel.timing import (
     read_tokens,
     steps_to_admission,
     steps_until,
+    waits,
 )
 from solver.engine.kernel.turns import begin, next_ready, send_due, send_next
 
@@ -165,6 +166,9 @@ def decode_stretch(
         joins = steps_to_admission(rules, u, until)
         if joins < steps:
             steps = joins
+    if u.owed > 0.0:
+        start_s += waits(u)
+        steps = 1
     duration = steps * start_s + growth * steps * (steps - 1) / 2.0
     produced = steps * sequences * gain
     u.moved += steps * (tables.decode_bytes[sequences] + tables.head_bytes[sequences * width])

@@ -76,6 +76,29 @@ def heat_target(rules: Rules, step_flops: float, duration: float) -> float:
 
 
 @inner
+def steps_beside(prefilling: float, others: int) -> float:
+    """Steps in which some of ``others`` copies have prompts and this one has none, for each in which this one has: where each has some
+    with probability p in a step, independently,
+
+        (1 − p) · (1 − (1 − p)^others) / p          → others for small p
+    """
+    if prefilling < 1e-9:
+        return float(others)
+    without = none = 1.0 - prefilling
+    for _ in range(others - 1):
+        none *= without
+    return without * (1.0 - none) / prefilling
+
+
+@inner
+def waits(u: State) -> float:
+    """Seconds that the next step without prompts is longer because another copy has some, which are then no longer owed."""
+    found = min(u.owed, u.waited)
+    u.owed -= found
+    return found
+
+
+@inner
 def mixed_duration(
     rules: Rules, u: State, tables: Tables, decoding: int, tokens: int, rows: int, pair_time: float
 ) -> float:
@@ -97,6 +120,13 @@ def mixed_duration(
         extra = duration - (tables.decode_s[decoding] + attention_s if decoding else 0.0)
         if extra > 0.0:
             duration += rules.contending_lanes * (1.0 - u.prefilling) * extra
+    if rules.lockstep_copies:
+        # Of copies that share experts the longest step is everybody's: seen from one, its own prompts stand for those of the others.
+        seated = max(decoding, 1)
+        extra = duration - tables.decode_s[seated] - attention_s
+        if extra > 0.0:
+            u.waited = extra
+            u.owed += extra * steps_beside(u.prefilling, rules.lockstep_copies)
     u.moved += tables.mixed_bytes[min(tokens, longest)] + tables.head_bytes[rows]
     return duration
 

@@ -128,6 +128,8 @@ def simulate(
     headroom, sag, settling = s.clock_headroom_fraction, s.clock_sag_fraction, s.clock_settling_s
     heat = 0.0  # 0: rested, 1: at the sustained clock
     prefilling = 0.0  # share of the recent past in which this batch had prompts of its own
+    copies = s.lockstep_copies
+    owed = waited = 0.0  # what replies have yet to wait for prompts of other copies, and what they wait in one step
     now = front = previous = 0.0
     step = done = 0
     blocked = False
@@ -280,6 +282,15 @@ def simulate(
                     extra = duration - (decode_s[decoding] + attention_s if decoding else 0.0)
                     if extra > 0.0:
                         duration += contending * (1.0 - prefilling) * extra
+                if copies:
+                    extra = duration - decode_s[decoding if decoding > 1 else 1] - attention_s
+                    if extra > 0.0:
+                        without = none = 1.0 - prefilling
+                        for _ in range(copies - 1):
+                            none *= without
+                        beside = without * (1.0 - none) / prefilling if prefilling >= 1e-9 else float(copies)
+                        waited = extra
+                        owed += extra * beside
                 moved += mixed_bytes[tokens if tokens <= longest else longest] + head_bytes[rows]
                 step_flops = token_flops * tokens + head_flops * rows
                 flops += step_flops
@@ -351,6 +362,11 @@ def simulate(
             until = _steps_until(upcoming[0][0] - now, start_s * slowed, growth * slowed, lag)
             if until < steps:
                 steps = until
+        if owed > 0.0:
+            waiting_s = owed if owed < waited else waited
+            owed -= waiting_s
+            start_s += waiting_s
+            steps = 1
         duration = steps * start_s + growth * steps * (steps - 1) / 2.0
         produced = steps * sequences * gain
         moved += steps * (decode_bytes[sequences] + head_bytes[sequences * width])

@@ -78,6 +78,7 @@ def random_case(seed: int) -> Case:
         kv_cache_tokens=rng.choice([1.5, 2.5, 3.0, 8.0, 1000.0]) * longest + 50,
         contending_lanes=rng.choice([0, 0, 0, 3]),
         lane_step_s=rng.choice([0.0, 1e-3]),
+        lockstep_copies=rng.choice([0, 0, 0, 1, 7]),
         mixes=rng.choice([profile.mixes, True, False]),
         chunked_prefill=rng.choice([profile.chunked_prefill, True, False]),
         static_batching=profile.static_batching,
@@ -130,7 +131,14 @@ class TestKernelEqualsPlainPython:
         assert sum(case.tables.windowed for case in cases) >= 100
         assert sum(e and case.tables.windowed for e, case in zip(evicted, cases, strict=True)) >= 5
         assert sum(e and case.schedule.prefilled for e, case in zip(evicted, cases, strict=True)) >= 3
-        for rule in ("static_batching", "prefilled", "contending_lanes", "token_front_end_s", "clock_sag_fraction"):
+        for rule in (
+            "static_batching",
+            "prefilled",
+            "contending_lanes",
+            "lockstep_copies",
+            "token_front_end_s",
+            "clock_sag_fraction",
+        ):
             assert sum(bool(getattr(case.schedule, rule)) for case in cases) >= 40, rule
         for rule in ("mixes", "chunked_prefill", "preempts"):
             assert sum(not getattr(case.schedule, rule) for case in cases) >= 40, rule
