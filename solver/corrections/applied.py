@@ -333,7 +333,8 @@ def configuration_correction(
     if found is not None and not found.ranges:
         own = (configuration.device.id, configuration.engine.name)
         seen = {e.precision.weights for c in current.corrections if (c.device, c.engine) == own for e in c.evidence}
-        found = replace(found, spreads=with_unseen(found.spreads, configuration, seen))
+        is_measured = found.basis == "measured"
+        found = replace(found, spreads=with_unseen(found.spreads, configuration, seen, is_measured=is_measured))
     device = configuration.device
     return found if as_measured else carried_over(current, device, configuration.engine.name, found)
 

@@ -12,15 +12,25 @@ EXACT = (1.0, 1.0)
 
 
 def with_unseen(
-    spreads: Mapping[str, tuple[float, float]], configuration: Configuration, formats: Collection[str]
+    spreads: Mapping[str, tuple[float, float]],
+    configuration: Configuration,
+    formats: Collection[str],
+    *,
+    is_measured: bool = False,
 ) -> Mapping[str, tuple[float, float]]:
-    """Spreads with what is not known of the deployment: at what rate weights are widened, whose kernels scan prompts. formats: of the
-    weights of all runs on the very device under the engine."""
+    """Spreads with what is not known of the deployment: at what rate weights are widened, whose kernels scan prompts, how much longer
+    steps of copies that share experts take than is said. formats: of the weights of all runs on the very device under the engine.
+    is_measured: the very configuration was."""
     constants = configuration.constants
     if _widened_unseen(configuration, formats):
         spreads = joined(spreads, constants.range_si("interval_widened_miss"), EXACT)
     if _scan_untold(configuration):
         token, first = (constants.range_si(f"interval_scan_{which}_miss") for which in ("token", "first_token"))
+        spreads = joined(spreads, token, first)
+    if configuration.lockstep_copies and not is_measured:
+        token, first = (
+            constants.range_si(f"interval_shared_experts_{which}_miss") for which in ("token", "first_token")
+        )
         spreads = joined(spreads, token, first)
     return spreads
 

@@ -202,6 +202,10 @@ CONSTANTS: dict[str, ConstantLaw] = {
         "ratio", 1.0, 0.01, 100.0, "times per token with Triton's scan of gated delta rules over those with FlashInfer's, which is not told"
     ),
     "interval_scan_first_token_miss": ConstantLaw("ratio", 1.0, 0.01, 100.0, "the same of the time to the first token"),
+    "interval_shared_experts_token_miss": ConstantLaw(
+        "ratio", 1.0, 0.01, 100.0, "times per token of copies of attention that share experts over what is said of them; its range counts"
+    ),
+    "interval_shared_experts_first_token_miss": ConstantLaw("ratio", 1.0, 0.01, 100.0, "the same of the time to the first token"),
     "interval_regimes_share": ConstantLaw(
         "fraction", 1.0, 0.0, 1.0, "how far nine of ten loops of equal requests lie from the middle of their regimes, of the way to either"
     ),
