@@ -291,8 +291,9 @@ def _screened_class(
     points = result[0][1] if len(result) == 1 else merged(len(first), result)
     distinct = DistinctTimes(ScreenedTimes(points, traffic), first, place)
     margin: Floats | float = 1.0
-    if of_platform := margins(workload, space, corrections):
-        margin = np.array([of_platform.get(i, 1.0) for i in range(len(space.platforms))])[space.platform_index][:, None]
+    asked = margins(workload, space, corrections)
+    if asked is not None:
+        margin = asked[:, None]
     allowed = np.isin(space.weight_formats, workload.weight_formats) & np.isin(
         space.kv_formats, workload.kv_cache_formats
     )

@@ -52,7 +52,7 @@ def _found(schedule: Schedule, traffic: Traffic, requests_per_s: float) -> float
 def _turn_s(tables: StepTables, schedule: Schedule, traffic: Traffic, requests_per_s: float, found: float) -> float:
     """Seconds from sending to last token, of turns whose prompts are found in the cache by this share.
 
-    n = X·S·τ      S steps of a reply       τ = t(n)/(1 − X·w(n)·L)      w: a prompt's time, which L lanes of a pipeline wait for
+    n = X·S·τ      S steps of a reply       τ = t(n)/(1 − X·w(n)·L)      w: a prompt's time, which L batches wait for
     turn = D + lag·τ + t(n) + w(n) + S·τ
     """
     prompt, steps = traffic.prompt.mean, max(1.0, traffic.output.mean / schedule.tokens_per_step)
@@ -61,7 +61,8 @@ def _turn_s(tables: StepTables, schedule: Schedule, traffic: Traffic, requests_p
     taken_in_s = schedule.request_overhead_s * schedule.turn_overhead_fraction + schedule.request_ingest_s
     taken_in_s += (schedule.prompt_token_s + schedule.answered_token_s) * prompt
     pairs_s = sum(slope * float(attention_pairs(new, prompt - new, limit)) for limit, slope, _ in tables.pairs)
-    seats, lanes, pace_s = lane_seats(schedule, traffic), 1.0 + schedule.contending_lanes, 0.0
+    seats, pace_s = lane_seats(schedule, traffic), 0.0
+    lanes = 1.0 + schedule.contending_lanes + schedule.lockstep_copies
     for _ in range(ROUNDS):
         decoding = max(1.0, requests_per_s * steps * pace_s)
         if decoding > seats:
