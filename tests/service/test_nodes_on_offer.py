@@ -80,7 +80,8 @@ def test_heuristics_of_the_optimiser_look_at_the_clock(client: TestClient) -> No
     client.post("/v1/recommendations", json=body | {"time_limit_s": 20.0})  # loads, compiles, builds all spaces
     began_s = time.process_time()
     assert client.post("/v1/recommendations", json=body).status_code in (201, 503)
-    assert time.process_time() - began_s < 5.5  # the limit, and reasons that are asked for beyond it: 4.3 seen, 6 with the fault
+    # The limit, and reasons that end after it: 4.3 seen, 6 with the fault.
+    assert time.process_time() - began_s < 5.5
 
 
 def test_what_is_said_of_one_offer_holds_beside_what_is_said_of_all(client: TestClient) -> None:
