@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from solver.candidates.space import SearchSpace
 from solver.corrections.applied import CorrectionSet, carried_over, correction_for, on_instance
+from solver.corrections.unseen import SHARED_EXPERTS_MISSES
 from solver.deployment.platforms import Platform
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
@@ -23,7 +24,6 @@ NINE_OF_TEN_SCORE = NormalDist().inv_cdf(0.95)
 TIME_METRICS = ("time_to_first_token", "time_to_first_token.p99", "time_per_output_token")
 SHAPING_CONSTANTS = ("gemm_efficiency_16bit", "weight_read_efficiency")
 """Constants whose range stands for the uncertainty of a device nobody measured."""
-SHARED_EXPERTS_MISSES = ("interval_shared_experts_token_miss", "interval_shared_experts_first_token_miss")
 UNMEASURED_SHARE = 0.5
 """Share of a constant's range an unmeasured prediction moves by: as in its interval (see solver.prediction.estimate)."""
 

@@ -143,11 +143,6 @@ class Runs:
         quick = self._looks(requests_per_s, 1).quick
         return quick is not None and goal.ratio_of(quick) <= QUICK_EXCESS
 
-    @property
-    def grain(self) -> int:
-        """Rungs from one rate at which what is sustained is told to the next."""
-        return SESSION_GRAIN if self.traffic.sessions is not None else 1
-
     def completes(self, requests_per_s: float) -> float | None:
         """Requests per second that a replica completes of this rate, where a look has seen that to be above capacity; None elsewhere."""
         looks = self.by_rate.get(requests_per_s)
@@ -249,5 +244,3 @@ def rung_at_least(requests_per_s: float) -> int:
 
 LOG_STEP = math.log(1.01) / 8
 """A capacity is found to an eighth of one per cent: a plan that needs that little more is not told from one that holds."""
-SESSION_GRAIN = 8
-"""That of turns of sessions to one per cent: draws of them differ by more, and each takes longer (docs/decisions/0101)."""

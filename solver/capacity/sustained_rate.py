@@ -95,7 +95,7 @@ class CandidateReplica:
         limits is decided where capacities are: whoever turns on how much more or less it carries asks again. Where time is up it may
         not be known.
         """
-        above = rung(-(-rung_at_least(requests_per_s) // self.runs.grain) * self.runs.grain)
+        above = rung(rung_at_least(requests_per_s))
         clear = self.runs.clearly_holds(above, self.goal) if above <= known.at_most else None
         if clear:
             return Bracket(above, known.at_most)
@@ -154,7 +154,6 @@ class _Stretch:
 
     low: int
     high: int
-    grain: int
     believed: list[int] = field(default_factory=list)
 
     @property
@@ -164,9 +163,7 @@ class _Stretch:
 
     def next(self) -> int:
         """The rung to be looked at: in the middle, or the low end where nothing above it is far enough to stand for it."""
-        if self.believed and self.high - self.low <= FAR:
-            return self.low
-        return (self.low + self.high) // (2 * self.grain) * self.grain
+        return self.low if self.believed and self.high - self.low <= FAR else (self.low + self.high) // 2
 
     def believe(self, at: int) -> None:
         self.believed.append(self.low)
@@ -192,19 +189,18 @@ def sustained(
     """
     if most <= 0.0 or anchor <= 0.0:
         return Bracket(0.0, 0.0)
-    grain, simulate = runs.grain, enough is not None and in_time()
-    high = rung_at_least(anchor) // grain * grain + grain
+    high, simulate = rung_at_least(anchor) + 1, enough is not None and in_time()
     lowest = high - RUNGS
     idle = runs.holds_idle(rung(lowest), goal, simulate=simulate)
     if idle is None:
-        return Bracket(0.0, min(most, rung(high - grain)))
+        return Bracket(0.0, min(most, rung(high - 1)))
     if not idle:
         return Bracket(0.0, 0.0)
-    left = _Stretch(lowest, high, grain)
+    left = _Stretch(lowest, high)
     while True:
         simulate = simulate and in_time()
-        bracket = Bracket(rung(left.sure) if left.sure > lowest else 0.0, min(most, rung(left.high - grain)))
-        if left.high - left.low == grain:
+        bracket = Bracket(rung(left.sure) if left.sure > lowest else 0.0, min(most, rung(left.high - 1)))
+        if left.high - left.low == 1:
             return Bracket(bracket.holds, bracket.holds)
         at = left.next()
         if rung(at) > most:

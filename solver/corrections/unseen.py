@@ -9,6 +9,8 @@ from solver.step.rates import widens
 from solver.step.recurrent_terms import has_delta_rule
 
 EXACT = (1.0, 1.0)
+SHARED_EXPERTS_MISSES = ("interval_shared_experts_token_miss", "interval_shared_experts_first_token_miss")
+"""Constants whose ranges are what times per token and to first tokens of copies that share experts were seen to miss."""
 
 
 def with_unseen(
@@ -28,9 +30,7 @@ def with_unseen(
         token, first = (constants.range_si(f"interval_scan_{which}_miss") for which in ("token", "first_token"))
         spreads = joined(spreads, token, first)
     if configuration.lockstep_copies and not is_measured:
-        token, first = (
-            constants.range_si(f"interval_shared_experts_{which}_miss") for which in ("token", "first_token")
-        )
+        token, first = (constants.range_si(name) for name in SHARED_EXPERTS_MISSES)
         spreads = joined(spreads, token, first)
     return spreads
 

@@ -12,6 +12,8 @@ from typing import Generic, TypeVar
 
 HARDLY_MORE = 2.0
 """Times as many replicas as were reckoned with."""
+FEW = 4
+"""Replicas of a workload up to which a box is looked at before any plan is known."""
 
 Counts = tuple[int, ...]
 """Of replicas, by workload."""
@@ -109,7 +111,7 @@ def best_of_boxes(
         waiting.sort(key=lambda one: one[0])
         if best is not None and waiting[0][0] >= best.value - gap_fraction * abs(best.value):
             break
-        above, box = waiting.pop(0)
+        above, box = waiting.pop(0 if best is not None else _until_a_plan_is_known(waiting))
         solved = solve(box, best)
         if solved is None:
             left.append(above)
@@ -131,3 +133,12 @@ def best_of_boxes(
         return None
     bounds = [*left, *(bound for bound, _ in waiting), math.inf if best is None else best.value]
     return BestOfBoxes(best, min(bounds), refused)
+
+
+def _until_a_plan_is_known(waiting: list[tuple[float, CountBox]]) -> int:
+    """The box in front where it has no limit, or so few replicas that it is soon looked at; else one without a limit, since those lead to a
+    plan."""
+    open_ended = [n for n, (_, box) in enumerate(waiting) if box.is_open_ended]
+    front = waiting[0][1]
+    is_soon = all(most is not None and most <= FEW for most in front.most)
+    return 0 if is_soon or not open_ended else open_ended[0]

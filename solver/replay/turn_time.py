@@ -14,7 +14,7 @@ from solver.replay.crowds import lane_seats
 from solver.replay.found_shares import found_shares
 from solver.replay.session_draws import sessions_of
 from solver.step.blocks import attention_pairs
-from solver.step.tables import StepTables
+from solver.step.tables import StepTables, Vector
 from solver.workload import Traffic
 
 ROUNDS, CLOSE_FRACTION = 60, 0.005
@@ -33,7 +33,7 @@ def longer_than_alone(tables: StepTables, schedule: Schedule, traffic: Traffic, 
     while True:
         found = min(most, _found(schedule, traffic, rate))
         at_rate_s = _turn_s(tables, schedule, traffic, rate, found)
-        if math.isfinite(at_rate_s):
+        if not math.isinf(at_rate_s):
             return at_rate_s / alone_s
         rate *= SLOWER
 
@@ -93,7 +93,7 @@ def _mixed_s(tables: StepTables, tokens: float) -> float:
     return _read(tables.mixed_s, min(tokens, longest)) * max(1.0, tokens / longest)
 
 
-def _read(column: np.ndarray, at: float) -> float:
+def _read(column: Vector, at: float) -> float:
     """A column between its whole numbers."""
     low = min(int(at), len(column) - 2)
     return float(column[low] + (at - low) * (column[low + 1] - column[low]))

@@ -51,7 +51,7 @@ def stand_in() -> None:
     ssu_dispatch._mamba_ssu_backend = ssu_dispatch.TritonSSUBackend(MambaConfig())
 
 
-class DeltaRule(torch.nn.Module):  # type: ignore[misc]
+class DeltaRule(torch.nn.Module):  # type: ignore[misc]  # torch is not there where types are checked
     """vLLM's custom operation with Triton's kernels chosen."""
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

@@ -133,16 +133,19 @@ def plain_launches(torch: Any, triton: Any, clock: Clock) -> dict[str, float]:
     """What a launch of PyTorch's and one of a kernel of Triton's take this host."""
     x = torch.zeros(64, device="cuda")
     nothing = triton.jit(_nothing)
-    calls = {"torch_add_us": lambda: x.add_(1.0), "triton_launch_us": lambda: nothing[(1,)](x)}
+    calls: dict[str, Callable[[], Any]] = {
+        "torch_add_us": lambda: x.add_(1.0),
+        "triton_launch_us": lambda: nothing[(1,)](x),
+    }
     found = {}
     for name, call in calls.items():
         for _ in range(20):
-            call()  # type: ignore[no-untyped-call]
+            call()
         found[name] = clock.host_s(call, each=50)[0] * US_PER_S
     return found
 
 
-def _nothing(_x):  # type: ignore[no-untyped-def]
+def _nothing(_x):  # type: ignore[no-untyped-def]  # Triton reads annotations as types of a kernel
     """A kernel that does nothing: Triton compiles it."""
 
 

@@ -139,3 +139,22 @@ def test_boxes_keep_every_number() -> None:
         assert fewer.most[0] is not None
         assert least <= fewer.most[0] == more.least[0] - 1
         assert most is None or more.least[0] <= most
+
+
+def test_a_plan_of_many_replicas_is_known_soon() -> None:
+    """Half a hundred replicas, of which each further one finds less: a search whose time ends after a few boxes has a plan and a bound."""
+    load, solves = 50.0, 0
+
+    def solve(box: CountBox, _best: Solved[int] | None) -> Solved[int]:
+        nonlocal solves
+        solves += 1
+        count = math.ceil(load * (1.0 + 0.1 * math.log(box.least[0])))
+        if box.most[0] is not None and count > box.most[0]:
+            # Fewer and larger ones do as well, if dearer.
+            return Solved(box.most[0], 1.5 * count, 1.2 * count, (box.most[0],))
+        return Solved(count, float(count), float(count), (count,))
+
+    found = best_of_boxes(solve, 1, 1e-6, lambda: solves < 4)
+    assert found is not None
+    assert found.best is not None
+    assert 50.0 <= found.bound <= found.value < 75.0
