@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.llm_shape import LlmShape
-from solver.step import terms
+from solver.step import shared_experts, terms
 from solver.step.adapter_terms import adapter_reads_s, prompt_requests
 from solver.step.blocks import attention_pairs
 from solver.step.gemm import mean_tiled_rows
@@ -100,11 +100,16 @@ def step_grid(
     floor = np.where(tokens > graphs.most_tokens, np.asarray(token.eager_floor_s), 0.0)
     # A stage holds whole layers: the fullest one sets the pace of a full pipe.
     uneven = stages * np.ceil(shape.layers / stages) / shape.layers
-    prefill_floor = np.where(tokens > graphs.most_prefill_tokens, np.asarray(token.eager_floor_s), 0.0)
+    captured_floor = np.asarray(terms.captured_floor_s(shape, rates))
+    prefill_floor = np.where(tokens > graphs.most_prefill_tokens, np.asarray(token.eager_floor_s), captured_floor)
     prompts = np.asarray(adapter_reads_s(shape, rates, prompt_requests(shape, tokens)))
     prompts = prompts + np.asarray(image_launch_beyond_s(shape, rates, tokens))
     replies = np.asarray(adapter_reads_s(shape, rates, tokens))
-    scanning = np.asarray(token.body_s) + scan_s(shape, rates, tokens)
+    beside = token
+    if np.any(shared_experts.are_shared(rates)):
+        seen = shared_experts.gathered_rows(rates, tokens, graphs.most_prefill_tokens)
+        beside = terms.token_terms(shape, rates, tokens, mean_tiled_rows(tokens), seen=seen)
+    scanning = np.asarray(beside.body_s) + scan_s(shape, rates, tokens)
     mixed = (np.maximum(scanning, prefill_floor) + prompts) * uneven + fixed
     decode = (np.maximum(padded_body, floor) + replies) * uneven + head * np.where(stages > 1, stages, 1.0) + fixed
     return StepGrid(

@@ -67,6 +67,15 @@ class Rates:
     delta_scan_start_s: Quantity
     link_bytes_per_s: Quantity
     all_reduce_latency_s: Quantity
+    exchange_latency_s: Quantity
+    """Starting one gather or reduction among devices whose copies share experts, and (next) what each device more adds."""
+    exchange_hop_s: Quantity
+    exchange_start_s: Quantity
+    """What the protocol that reaches the link's rate takes longer to start."""
+    exchange_quick_share: Quantity
+    """Of the link's rate, what the protocol that starts at once reaches."""
+    exchange_own_share: Quantity
+    """What copying an own row takes of receiving one."""
     hand_over_bytes_per_s: Quantity
     hand_over_latency_s: Quantity
     layer_overhead_s: Quantity
@@ -85,7 +94,15 @@ class Rates:
     eager_delta_layer_s: Quantity
     """Of layers with a gated delta rule."""
     eager_latent_layer_s: Quantity
+    captured_latent_layer_s: Quantity
+    """Launching latent attention over prompts between captured pieces of a step."""
     eager_collective_s: Quantity
+    eager_exchange_call_s: Quantity
+    """Launching one call of an exchange from the host, where copies have different numbers of tokens."""
+    spread_expert_layer_s: Quantity
+    """Kernels of a layer that find which experts are a device's own, where copies share them."""
+    expert_sort_s: Quantity
+    """Sorting few pairs of tokens and experts."""
     step_overhead_s: Quantity
     pipeline_step_overhead_s: Quantity
     sequence_overhead_s: Quantity
@@ -214,7 +231,8 @@ def rates(
     if network_bytes_per_s > 0:
         between_nodes = network_bytes_per_s * c("network_efficiency"), c("network_latency_us")
     sharing = max(layout.tensor_parallel, layout.expert_parallel)
-    collective = link_inside_node(device, constants, sharing, link_domain_devices) or between_nodes
+    inside = link_inside_node(device, constants, sharing, link_domain_devices)
+    collective = inside or between_nodes
     passing = layout.devices_per_replica if layout.pipeline_parallel > 1 else 1
     hand_over = between_nodes or link_inside_node(device, constants, passing, link_domain_devices)
     if collective is None or hand_over is None:
@@ -254,6 +272,11 @@ def rates(
         delta_scan_flop_per_s=wide_peak * c(f"delta_scan_efficiency_{scan_kernel}"),
         link_bytes_per_s=collective[0],
         all_reduce_latency_s=collective[1],
+        exchange_latency_s=c("exchange_latency_us") if inside else collective[1],
+        exchange_hop_s=c("exchange_hop_us") if inside else 0.0,
+        exchange_start_s=c("exchange_start_us") if inside else 0.0,
+        exchange_quick_share=c("exchange_quick_share") if inside else 1.0,
+        exchange_own_share=c("exchange_own_share"),
         hand_over_bytes_per_s=hand_over[0],
         hand_over_latency_s=hand_over[1],
         layer_overhead_s=layer,
@@ -269,7 +292,11 @@ def rates(
         eager_linear_layer_s=c("eager_linear_layer_us"),
         eager_delta_layer_s=c("eager_linear_layer_us") * c(f"delta_launch_ratio_{scan_kernel}"),
         eager_latent_layer_s=c("eager_latent_layer_us"),
+        captured_latent_layer_s=c("captured_latent_layer_us"),
         eager_collective_s=c("eager_collective_us"),
+        eager_exchange_call_s=c("eager_exchange_call_us"),
+        spread_expert_layer_s=c("spread_expert_layer_us"),
+        expert_sort_s=c("expert_sort_us"),
         step_overhead_s=c("step_overhead_us"),
         pipeline_step_overhead_s=c("pipeline_step_overhead_us"),
         sequence_overhead_s=c("sequence_overhead_us"),

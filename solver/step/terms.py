@@ -5,6 +5,7 @@ A product is a pair (compute seconds, memory seconds) until it is combined by ``
 explanation can say which side of the ridge it was on.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
-from solver.step import blocks
+from solver.llm_shape import AttentionGroup, LlmShape
+from solver.step import blocks, shared_experts
 from solver.step.adapter_terms import adapter_terms
-from solver.step.collectives import all_to_all_bytes, ring_all_reduce_bytes, transfer_s
+from solver.step.collectives import ring_all_reduce_bytes, transfer_s
 from solver.step.gemm import Quantity, gemm_bytes, gemm_flops, partial_tile_factor, soft_maximum_s, tiled_rows
 from solver.step.rates import Rates
 from solver.step.recurrent_terms import eager_recurrent_s, is_delta_rule
@@ -141,8 +142,9 @@ def wide_product(rates: Rates, tokens: Quantity, columns: Quantity, inner: Quant
 
 
 def routed_experts_product(
-    rates: Rates, tokens: Quantity, *, experts: int, top_k: int, width: float, intermediate: float, matrices: int
-) -> Product:
+    rates: Rates, tokens: Quantity, *, experts: int, top_k: int, width: float, intermediate: float, matrices: int,
+    seen: Quantity | None = None,
+) -> Product:  # fmt: skip
     """All routed experts of one layer as one grouped product per rank.
 
         FLOPs       2·matrices·T·k·h·I′
@@ -151,10 +153,12 @@ def routed_experts_product(
 
     Experts are cut by tensor parallelism (I′ = I/TP), or spread whole over ``expert_parallel`` ranks, whose most loaded
     one has ``expert_imbalance`` times the mean. More expert ranks than tensor ranks means attention runs data-parallel:
-    the experts then see the tokens of all its copies. Routing that favours some experts touches fewer of them.
+    the experts then see the tokens of all its copies, ``seen`` (T·EP/TP where not stated), and the fullest device is told by
+    ``shared_experts``. Routing that favours some experts touches fewer of them.
     """
     spread = np.maximum(rates.tensor_parallel, rates.expert_parallel)
-    seen = tokens * (spread / rates.tensor_parallel)
+    if seen is None:
+        seen = tokens * shared_experts.sharing_copies(rates)
     flops = 2.0 * matrices * seen * top_k * width * intermediate / spread
     touched = blocks.distinct_experts(experts, top_k, seen, rates.expert_evenness)
     size = touched * matrices * width * intermediate * rates.expert_weight_bytes / spread
@@ -162,6 +166,9 @@ def routed_experts_product(
     uneven = np.where(whole, rates.expert_imbalance, 1.0)
     columns = np.where(whole, intermediate, intermediate / rates.tensor_parallel)
     flop_per_s = rates.expert_flop_per_s * columns / (columns + rates.expert_half_width)
+    if np.any(shared_experts.are_shared(rates)):
+        rows, read = shared_experts.fullest_device(rates, experts, top_k, seen)
+        return Product(flops * uneven * rows / flop_per_s, size * uneven * read / rates.expert_bytes_per_s, flops, size)
     return Product(flops * uneven / flop_per_s, size * uneven / rates.expert_bytes_per_s, flops, size)
 
 
@@ -183,14 +190,14 @@ def dense_products(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quant
     return found
 
 
-def routed_products(shape: LlmShape, rates: Rates, tokens: Quantity) -> list[Layered]:
-    """The grouped products of routed experts."""
+def routed_products(shape: LlmShape, rates: Rates, tokens: Quantity, seen: Quantity | None = None) -> list[Layered]:
+    """The grouped products of routed experts. seen: rows of all copies that share them."""
     return [
         (
             ffn.layers,
             routed_experts_product(
                 rates, tokens, experts=ffn.experts, top_k=ffn.top_k, width=blocks.expert_width(ffn, shape),
-                intermediate=float(ffn.expert_intermediate), matrices=ffn.matrices,
+                intermediate=float(ffn.expert_intermediate), matrices=ffn.matrices, seen=seen,
             ),
         )
         for ffn in shape.feed_forward
@@ -205,8 +212,9 @@ def total(parts: Iterable[Quantity], start: Quantity = 0.0) -> Quantity:
     return start
 
 
-def element_wise_bytes(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:
-    """What norms, residuals, positions, activations and the routing of experts read and write: 16-bit values."""
+def element_wise_bytes(shape: LlmShape, rates: Rates, tokens: Quantity, seen: Quantity | None = None) -> Quantity:
+    """What norms, residuals, positions, activations and the routing of experts read and write: 16-bit values. seen: rows of all copies
+    that share experts."""
     tp, h = rates.tensor_parallel, float(shape.hidden)
     parts: list[Quantity] = []
     for group in shape.attention:
@@ -214,14 +222,17 @@ def element_wise_bytes(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quant
         per_token = 8.0 * h + 4.0 * (query + key_value) + (4.0 * (query + key_value / 2.0) if shape.qk_norm else 0.0)
         parts.append(group.layers * per_token * tokens)
     spread = np.maximum(tp, rates.expert_parallel)
+    shared, copies = shared_experts.are_shared(rates), shared_experts.sharing_copies(rates)
+    passed = np.where(shared, copies if seen is None else seen / tokens, 1.0)
     for ffn in shape.feed_forward:
         parts.append(ffn.layers * (8.0 * h + (2.0 * ffn.matrices) * (blocks.dense_width(ffn) / tp)) * tokens)
         if ffn.experts > 0:
             inner = blocks.expert_width(ffn, shape)
-            # A cut of every expert still reads its rows' whole inputs and writes whole outputs; whole experts see their own rows.
-            within = 2.0 * ffn.matrices * ffn.expert_intermediate / spread
-            around = 4.0 * inner / rates.expert_parallel
-            parts.append(ffn.layers * tokens * (ffn.top_k * (within + around) + 2.0 * h))
+            # A cut of every expert still reads its rows' whole inputs and writes whole outputs; whole experts of one copy see their
+            # own rows, those that copies share pass over every gathered row, and write zeros for experts of other devices.
+            within = 2.0 * ffn.matrices * ffn.expert_intermediate / np.where(shared, 1.0, spread)
+            around = 4.0 * inner / np.where(shared, 1.0, rates.expert_parallel)
+            parts.append(ffn.layers * tokens * (ffn.top_k * (within + around) * passed + 2.0 * h))
     return total(parts)
 
 
@@ -239,21 +250,6 @@ def passed_state_bytes(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quant
         group.layers * recurrent_state_bytes(group, rates) * tokens / rates.recurrent_chunk_tokens
         for group in shape.attention
         if group.kind == "linear" and not is_delta_rule(group)
-    )
-
-
-def all_to_all_s(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:
-    """Seconds in which tokens go to the ranks of their experts and come back; 0 where every rank has a cut of each expert."""
-
-    def exchange_s(ffn: FeedForwardGroup) -> Quantity:
-        sent = 2.0 * tokens * ffn.top_k * blocks.expert_width(ffn, shape) / rates.tensor_parallel
-        size = all_to_all_bytes(sent, rates.expert_parallel)
-        return 2.0 * transfer_s(size, rates.link_bytes_per_s, rates.all_reduce_latency_s)
-
-    is_spread = np.asarray(rates.expert_parallel) > 1.0
-    return total(
-        (ffn.layers * np.where(is_spread, exchange_s(ffn), 0.0) for ffn in shape.feed_forward if ffn.experts > 0),
-        0.0 * tokens,
     )
 
 
@@ -296,19 +292,31 @@ def eager_floor_s(shape: LlmShape, rates: Rates) -> Quantity:
         + eager_recurrent_s(shape, rates)
         + shape.layers_of("mla") * rates.eager_latent_layer_s
         + collectives
+        + shared_experts.eager_exchange_s(rates, expert_layers(shape))
     )
 
 
-def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity | None = None) -> TokenTerms:
+def captured_floor_s(shape: LlmShape, rates: Rates) -> Quantity:
+    """Seconds that a captured step with prompts takes at least: attention over prompts is in no graph, and what it launches between the
+    captured pieces is much where attention is latent (docs/decisions/0103-the-exchange-of-copies.md)."""
+    return shape.layers_of("mla") * rates.captured_latent_layer_s
+
+
+def token_terms(
+    shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity | None = None, *, seen: Quantity | None = None
+) -> TokenTerms:
     """Everything in a step that the number of tokens decides, over all layers, without head and without attention's
     context-dependent part.
 
-    tokens: T ≥ 1, float or array. tiled: rows that 8-bit products work on, where it is not ``tiled_rows(tokens)``.
+    tokens: T ≥ 1, float or array. tiled: rows that 8-bit products work on, where it is not ``tiled_rows(tokens)``. seen: rows that
+    experts see, where it is not as many of every copy that shares them (``shared_experts.gathered_rows``).
     """
+    if seen is None:
+        seen = tokens * shared_experts.sharing_copies(rates)
     dense = Products(tuple(dense_products(shape, rates, tokens, tiled_rows(tokens) if tiled is None else tiled)))
-    routed = Products(tuple(routed_products(shape, rates, tokens)))
+    routed = Products(tuple(routed_products(shape, rates, tokens, seen)))
     dense_s, routed_s = dense.seconds, routed.seconds
-    stream_bytes = element_wise_bytes(shape, rates, tokens)
+    stream_bytes = element_wise_bytes(shape, rates, tokens, seen)
     quantise_bytes = quantised_bytes(shape, rates, tokens)
     state_bytes = passed_state_bytes(shape, rates, tokens)
     streams = {
@@ -316,8 +324,10 @@ def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity
         "quantise": quantise_bytes / rates.stream_bytes_per_s,
         "recurrent_state": state_bytes / rates.state_bytes_per_s,
         "all_reduce": all_reduce_s(shape, rates, tokens),
-        "all_to_all": all_to_all_s(shape, rates, tokens),
-        "layer_overhead": layer_overhead_s(shape, rates) + 0.0 * tokens,
+        "all_to_all": shared_experts.all_to_all_s(shape, rates, tokens, seen),
+        "layer_overhead": layer_overhead_s(shape, rates)
+        + shared_experts.layers_overhead_s(shape, rates, seen)
+        + 0.0 * tokens,
     }
     adapted = adapter_terms(shape, rates, tokens)
     if adapted is not None:
@@ -334,9 +344,13 @@ def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity
 
 
 @lru_cache(maxsize=16)
-def step_token_terms(shape: LlmShape, rates: Rates, tokens: float) -> TokenTerms:
-    """``token_terms`` of one step of one deployment. Kept: an estimate's terms and its operators are of the same two steps."""
-    return token_terms(shape, rates, tokens)
+def step_token_terms(shape: LlmShape, rates: Rates, tokens: float, most_captured: float = math.inf) -> TokenTerms:
+    """``token_terms`` of one step of one deployment. Kept: an estimate's terms and its operators are of the same two steps.
+
+    most_captured: tokens up to which steps like it are captured; beyond, copies that share experts bring what they have.
+    """
+    seen = None if tokens <= most_captured else shared_experts.gathered_rows(rates, tokens, most_captured)
+    return token_terms(shape, rates, tokens, seen=seen)
 
 
 def head_product(shape: LlmShape, rates: Rates, rows: Quantity) -> Product:

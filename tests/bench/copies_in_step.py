@@ -1,12 +1,15 @@
 """What steps of copies of attention that share experts take, said and measured: ``python -m tests.bench.copies_in_step`` (seconds).
 
 DeepSeek-V2-Lite on two H200 (seventeenth campaign): medians of steps by the tokens of prompts in them, beside what is said of the
-fewest and the most of them, with the constants of the newest correction set; what the exchange with the experts is said to take, and
-NCCL took; and how uneven the popularity of experts, which was fitted on one device, would leave two.
+fewest and the most of them, with the constants of the newest correction set; how uneven devices are by the popularity of experts,
+which was fitted on one device, drawn and said; what kernels of a layer's experts took and what is said of the passes over their rows;
+and what is said now of the loads of that campaign and of the eighteenth, which are in no fit. ``python -m tests.bench.exchanges`` has
+the exchange.
 """
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,21 +17,30 @@ from rich.console import Console
 from rich.table import Table
 
 from catalog.benchmark_rows import DEFAULT_ROOT
-from catalog.read import read_catalog
+from catalog.read import Catalog, read_catalog
 from service.corrections.measurements import catalog_priors
 from service.corrections.snapshot import in_force
+from solver.corrections.evidence import Measurement, predicted
 from solver.deployment.configuration import Configuration
 from solver.layout import Layout
 from solver.precision import Precision
-from solver.step import terms
 from solver.step.constants import resolve_constants
+from solver.step.shared_experts import fullest_by_rows
 from solver.workload import EngineSettings
+from tests.bench.routing_of_random_weights import measured_run
 from tests.llm_shapes import shape
 from tests.solver.samples import device
 
 LLM, DEVICE = "deepseek-v2-lite", "h200-sxm"
 STEPS = "steps/h200-sxm_vllm-0.24.0_w.json"
-EXCHANGES = "devices/h200-sxm_exchanges_w.json"
+KERNELS = "devices/h200-sxm_vllm-0.24.0_routed-experts.json"
+PASSES = ("activation", "adding up")
+LOADS = {
+    "one device": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp1_captured-4096_x.json",
+    "TP 2": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp2_captured-4096_w.json",
+    "two copies that share experts": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_dp2-ep2_captured-4096_w.json",
+}
+FIGURES = {"time_to_first_token": "TTFT", "time_per_output_token": "TPOT"}
 ENGINE = EngineSettings("vllm", version="0.24.0", max_batched_tokens=8192, max_sequences=512, max_captured_tokens=4096)
 SERVERS = {
     "DeepSeek-V2-Lite, TP 2": Layout(tensor_parallel=2),
@@ -77,21 +89,54 @@ def show_steps(title: str, here: Configuration, measured: Mapping[str, Any]) -> 
     Console(width=110).print(table)
 
 
-def show_exchange(here: Configuration) -> None:
-    """Of one layer: to the experts and back, which are said to take as long."""
-    rates = here.rates()
-    layers = sum(group.layers for group in here.shape.feed_forward if group.experts)
-    found = {(row["collective"], row["tokens"]): row for row in read(EXCHANGES)["collectives"]}
-    table = Table("tokens a copy", "each way said, us", "gathered, us", "reduced, us", "launched one by one, us")
-    for tokens in (1, 32, 128, 1024, 4096, 8192):
-        each = float(np.asarray(terms.all_to_all_s(here.shape, rates, float(tokens)))) / (2.0 * layers)
-        there = found["all_gather of tokens, weights and experts, 16 bits", tokens]
-        back = found["reduce_scatter", tokens]
-        one_by_one = f"{there['one_by_one_us']:.0f}, {back['one_by_one_us']:.0f}"
+def show_passes(here: Configuration) -> None:
+    """Kernels that pass over rows of experts: the same whether a device has all experts or some."""
+    group = next(group for group in here.shape.feed_forward if group.experts)
+    per_row = group.top_k * (2.0 * group.matrices * group.expert_intermediate + 4.0 * here.shape.hidden)
+    table = Table("rows", "experts", "passes, us", "of all on one device", "said, us")
+    cases = read(KERNELS)["kernels_us"]
+    alone = {
+        case["rows"]: sum(case[name] for name in PASSES) for case in cases if case["experts"] == "all on one device"
+    }
+    for case in cases:
+        took = sum(case[name] for name in PASSES)
+        said = case["rows"] * per_row / here.rates().stream_bytes_per_s
         table.add_row(
-            f"{tokens:,}", f"{each * US:.1f}", f"{there['in_graph_us']:.1f}", f"{back['in_graph_us']:.1f}", one_by_one
-        )
+            f"{case['rows']:,}", case["experts"], f"{took:.1f}", f"{took / alone[case['rows']]:.2f}", f"{said * US:.1f}"
+        )  # fmt: skip
     Console(width=110).print(table)
+
+
+def said_now(catalog: Catalog, name: str, run: dict[str, Any]) -> Measurement:
+    """A load as fits take it, of a server that was told how far to capture."""
+    one = measured_run(catalog, name, run)
+    engine = replace(one.configuration.engine, max_captured_tokens=run["max_captured_tokens"])
+    return replace(one, configuration=replace(one.configuration, engine=engine))
+
+
+def show_loads() -> None:
+    catalog, constants = read_catalog(), served(Layout()).constants
+    for title, file in LOADS.items():
+        table = Table(
+            "load",
+            *(f"{name} ms: {what}" for name in FIGURES.values() for what in ("measured", "said", "off %")),
+            title=title,
+        )
+        off: dict[str, list[float]] = {figure: [] for figure in FIGURES}
+        for name, run in read(file)["runs"].items():
+            one = said_now(catalog, name, run)
+            said, cells = predicted(one, constants), [name]
+            for figure in FIGURES:
+                measured = one.measured[figure]
+                off[figure].append(100.0 * (said[figure] / measured - 1.0))
+                cells += [f"{measured * MS:.4g}", f"{said[figure] * MS:.4g}", f"{off[figure][-1]:+.1f}"]
+            table.add_row(*cells)
+        Console(width=110).print(table)
+        print(
+            ", ".join(
+                f"{FIGURES[figure]} {np.mean(np.abs(values)):.1f} % off in the mean" for figure, values in off.items()
+            )
+        )
 
 
 def fullest_over_mean(here: Configuration, devices: int, draws: int = 400, tokens: int = 400) -> float:
@@ -114,10 +159,15 @@ def main() -> None:
     for title, layout in SERVERS.items():
         show_steps(title, served(layout), measured[title]["steps"])
     shared = served(Layout(data_parallel=2, expert_parallel=2))
-    show_exchange(shared)
-    print(
-        f"the fuller of two devices: {fullest_over_mean(shared, 2):.2f} times the mean by the popularity of experts, 1 said"
-    )
+    show_passes(shared)
+    group = next(group for group in shared.shape.feed_forward if group.experts)
+    for devices in (2, 4, 8):
+        said = fullest_by_rows(group.experts, group.top_k, shared.rates().expert_evenness, float(devices))
+        drawn = fullest_over_mean(shared, devices)
+        print(
+            f"the fullest of {devices} devices: {drawn:.2f} times the mean as drawn, {float(np.asarray(said)):.2f} said"
+        )
+    show_loads()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What was predicted of visits to H100s, before, beside what was measured there: ``python -m tests.bench.predicted_before``.
+"""What was predicted of visits to H100s and H200s, before, beside what was measured there: ``python -m tests.bench.predicted_before``.
 
 Of 27 and 28 November 2026: bursts, of requests and of sessions, after which a queue was said to stay or to go; budgets of tokens a step
 that no run had; long prompts; models that nobody here had run; short prompts with many replies; engines told up to
@@ -41,11 +41,11 @@ RUNS = {
     "of 8,192": "kept_back/h200-sxm_vllm-0.24.0_qwen3-32b_fp8_tp1_steps-8192_v.json",
     "Qwen3 30B-A3B on H200, fp8, steps of 1,024": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_steps-1024_v.json",
     "TP 2, steps of 8,192, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp2_captured-4096_v.json",
+    "DeepSeek-V2-Lite on one H200, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp1_captured-4096_x.json",
     "DeepSeek-V2-Lite on H200, TP 2, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp2_captured-4096_w.json",
     "two copies of attention that share their experts": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_dp2-ep2_captured-4096_w.json",
 }
-ON_TWO_DEVICES = tuple(RUNS)[-2:]
-"""Of DeepSeek-V2-Lite."""
+OF_DEEPSEEK = tuple(RUNS)[-3:]
 IN_STEP = "two copies of attention that share their experts"
 """Predicted twice before they were measured: as the model was, and with the copies held in step."""
 BURSTS = {
@@ -80,6 +80,7 @@ def predictions() -> dict[str, Any]:
             "2026-11-28-u",
             "2026-11-28-v",
             "2026-11-28-w",
+            "2026-11-28-x",
         )
         for name, said in read(str(Path("predicted") / f"{day}.json"))["predictions"].items()
     }
