@@ -78,7 +78,7 @@ def test_intervals_hold_the_other_kernel_where_none_is_told(client: TestClient) 
 
 
 def test_intervals_of_copies_that_share_experts_hold_what_was_measured_of_two(client: TestClient) -> None:
-    """All seven loads were slower than is said, up to 2.4 times. The same model cut by tensor parallelism is told as before."""
+    """All seven loads were slower than is said, up to 1.6 times. The same model cut by tensor parallelism is told as before."""
     runs = told(client, "h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_dp2-ep2_captured-4096_w.json")
     for figure in ("ttft_ms", "tpot_ms"):
         inside = [
@@ -91,7 +91,7 @@ def test_intervals_of_copies_that_share_experts_hold_what_was_measured_of_two(cl
     cut = told(client, "h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp2_captured-4096_w.json")
     for (_, said), (_, alike) in zip(runs, cut, strict=True):
         widths = [one["tpot_ms"]["mean"]["high"] / one["tpot_ms"]["mean"]["expected"] for one in (said, alike)]
-        assert widths[0] > 1.2 * widths[1]
+        assert widths[0] > 1.1 * widths[1]
 
 
 def test_a_dense_model_of_plain_attention_is_told_as_closely_as_others(client: TestClient) -> None:
