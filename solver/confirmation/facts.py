@@ -4,8 +4,11 @@ A bracket depends on the candidate and its goal, and on nothing else: not on off
 whatever is asked of the same screened workload starts from all that was found of it before.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import IntEnum
+
+import numpy as np
 
 from solver.candidates.screening import Screened
 from solver.capacity.sustained_rate import Bracket, CandidateReplica
@@ -41,6 +44,16 @@ class CandidateFacts:
     def see(self, row: int, closely: Seen) -> None:
         """It has now; what has been seen more closely stays so."""
         self.seen[row] = max(closely, self.seen.get(row, Seen.NOT))
+
+    def rule_out_others(self, one: Screened, rows: Collection[int]) -> None:
+        """Believe nothing of any candidate but these, of which nothing is known yet: plans are then made of them alone. Until
+        ``readmit_others``."""
+        alike = np.unique(one.all_alike(np.arange(len(one.serves))))
+        self.known = {row: Bracket(0.0, 0.0) for row in alike.tolist() if row not in rows}
+
+    def readmit_others(self, rows: Collection[int]) -> None:
+        """Know again nothing of any candidate but these."""
+        self.known = {row: bracket for row, bracket in self.known.items() if row in rows}
 
 
 class FactsMemo:

@@ -3,6 +3,9 @@
 With c_n what a replica of n sustains, c_1 ≥ c_2 ≥ …, the plans of least ≤ n ≤ most replicas (a box) are among those that are feasible
 at c_least and have at most ``most`` replicas. So the best of these bounds the box, and where it has no more than ``least`` replicas it
 is true: it sustains at its own number at least as much. Else the box is divided.
+
+What such a plan is made of may still make a true one, with more replicas (``true``): the price of that ends the search of every box in
+which all is dearer, and where time ends first it is the answer.
 """
 
 import math
@@ -96,10 +99,12 @@ def best_of_boxes(
     workloads: int,
     gap_fraction: float,
     goes_on: Callable[[], bool],
+    true: Callable[[Solved[Answer]], Solved[Answer] | None] = lambda _: None,
 ) -> BestOfBoxes[Answer] | None:
     """The least value over all numbers of replicas, with a bound. ``solve`` is told the best so far, to which plans that are no better
     may be left out; it says None where it finds neither plan nor proof in its time. So does this where that is all there is.
 
+    true: a true plan made of what one is made of that has more replicas than were reckoned with, if there is one; asked until there is.
     goes_on: is there time for another box? gap_fraction: of the value, at which the search ends.
     """
     waiting: list[tuple[float, CountBox]] = [(-math.inf, CountBox((1,) * workloads, (None,) * workloads))]
@@ -129,6 +134,8 @@ def best_of_boxes(
                 best = solved
         else:
             waiting = [*((bound, part) for part in box.parts(solved.copies)), *waiting]
+            if best is None:
+                best = true(solved)
     if not is_known:
         return None
     bounds = [*left, *(bound for bound, _ in waiting), math.inf if best is None else best.value]

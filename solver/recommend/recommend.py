@@ -129,6 +129,7 @@ def _solve_stated(problem: SpreadProblem, memo: SpaceMemo, observe: Observer) ->
     if problem.at_most:
         every = [one.with_at_most(rates) for one, rates in zip(every, problem.at_most, strict=True)]
     confirmations = Confirmations(spent_s=planning.clock() - began)
+    problem.rule_out_others(every, confirmations.facts)
     if not planning.exchanges_caches:
         solved_request = _solved(planning, every, confirmations, observe, problem)
         if asked.exchanges_caches:

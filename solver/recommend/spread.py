@@ -7,17 +7,19 @@ found and proven by branch and bound (``boxes``; decisions 0055 and 0064).
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from solver.candidates.screening import Screened
+from solver.confirmation.facts import FactsMemo
 from solver.confirmation.loop import settled_plan
 from solver.errors import NoPlanInTimeError
 from solver.fleet import FleetResult
 from solver.fleet.plan import PROVEN_GAP_FRACTION, gap_between
 from solver.outcome import Outcome, Status
 from solver.planning.assemble import with_most_copies
-from solver.planning.placements import plan_entries
+from solver.planning.placements import placements, plan_entries
 from solver.planning.types import PlanningInput
 from solver.recommend.boxes import CountBox, Counts, Solved, best_of_boxes
 from solver.recommend.solve_report import check
@@ -30,6 +32,8 @@ MOST_SOLVES = 16
 """Numbers of replicas that are solved for."""
 LEAST_TIME_FRACTION = 0.2
 """Of the time limit, that every problem has."""
+MOST_TRIES = 8
+"""Numbers of replicas that a plan's kinds of them are tried with, each the number that the one before came to."""
 
 AtMost = Mapping[int, float]
 """By row: what its replicas are known not to sustain more than, in requests per second."""
@@ -48,6 +52,13 @@ class SpreadProblem:
     spreads: tuple[bool, ...]
     at_most: tuple[AtMost, ...]
     least_known: FleetResult | None = None
+    only: tuple[frozenset[int], ...] = ()
+    """By workload, the candidates that plans are made of, by the first of their like; empty where they are made of any."""
+
+    def rule_out_others(self, screened: Sequence[Screened], facts: FactsMemo) -> None:
+        """Where plans are made of some candidates ``only``, believe nothing of the others."""
+        for one, rows in zip(screened, self.only, strict=bool(self.only)):
+            facts.of(one).rule_out_others(one, rows)
 
     def is_known(self, result: FleetResult) -> bool:
         """Is this the plan that was known, of another problem's deployments?"""
@@ -91,13 +102,15 @@ class SpreadSearch:
     def open(self) -> tuple[bool, ...]:
         return tuple(is_open(workload) for workload in self.planning.workloads)
 
-    def problem(self, box: CountBox, least_known: FleetResult | None) -> SpreadProblem:
+    def problem(
+        self, box: CountBox, least_known: FleetResult | None, only: tuple[frozenset[int], ...] = ()
+    ) -> SpreadProblem:
         """The box's problem where turns are spread over its least numbers; within what is left of the time."""
         spent_s = self.planning.clock() - self.began_s
         limit_s = max(self.planning.time_limit_s - spent_s, LEAST_TIME_FRACTION * self.planning.time_limit_s)
         planning = replace(spread_over(self.planning, box.least), time_limit_s=limit_s)
         at_most = tuple(self.known(w, box.least[w]) for w in range(len(self.planning.workloads)))
-        return SpreadProblem(planning, box.most, self.open, at_most, least_known)
+        return SpreadProblem(planning, box.most, self.open, at_most, least_known, only)
 
     def known(self, workload: int, count: int) -> AtMost:
         """What its replicas do not sustain more than where there are ``count``: no more than was shown of fewer."""
@@ -110,8 +123,9 @@ class SpreadSearch:
 
     def solved(self, box: CountBox, problem: SpreadProblem) -> "SolvedRequest":
         """The box's problem solved, and what it showed noted where that says something of more replicas."""
-        self.solves += 1
         answer = self.solve(problem)
+        for w, rows in enumerate(problem.only):
+            answer.confirmations.facts.of(answer.assembly.screened[w]).readmit_others(rows)
         for w, workload in enumerate(self.planning.workloads):
             if is_open(workload):
                 brackets = answer.confirmations.facts.of(answer.assembly.screened[w]).known
@@ -141,6 +155,7 @@ class SpreadSearch:
         if best is not None and self.planning.objective == "cost":
             least, most = best.answer.result, best.value
         problem = self.problem(box, least)
+        self.solves += 1
         try:
             answer = self.solved(box, problem)
         except NoPlanInTimeError:
@@ -153,6 +168,35 @@ class SpreadSearch:
         bound = -math.inf if result.bound is None else min(self.sign * result.bound, most)
         return Solved(answer, self.sign * result.objective, bound, self.copies_of(answer))
 
+    def true(self, likely: "Solved[SolvedRequest]") -> "Solved[SolvedRequest] | None":
+        """The cheapest true plan of the kinds of replicas that a plan has, which sustain less where they are as many as it has of them:
+        more of them, then, until they are no more than were reckoned with. None where there is none, or no time to find it."""
+        answer, copies = likely.answer, likely.copies
+        if self.planning.objective != "cost" or self.planning.exchanges_caches or copies is None:
+            return None
+        if any(workload.is_mixed for workload in self.planning.workloads):
+            return None
+        assembly, plan = answer.assembly, answer.result.plan
+        assert plan is not None
+        places = placements(assembly, plan)
+        only = tuple(
+            frozenset(one.alike(place.row) for place in places if place.workload == w)
+            for w, one in enumerate(assembly.screened)
+        )
+        for _ in range(MOST_TRIES):
+            box = CountBox(copies, (None,) * len(copies))
+            try:
+                found = self.solved(box, self.problem(box, None, only))
+            except NoPlanInTimeError:
+                return None
+            taken = self.copies_of(found)
+            if taken is None or found.result.objective is None:
+                return None
+            if all(count <= most for count, most in zip(taken, copies, strict=True)):
+                return Solved(found, found.result.objective, -math.inf, taken)
+            copies = tuple(map(max, taken, copies))
+        return None
+
     def goes_on(self) -> bool:
         in_time = self.planning.clock() - self.began_s < self.planning.time_limit_s
         return self.solves < MOST_SOLVES and in_time
@@ -160,7 +204,7 @@ class SpreadSearch:
     def best(self) -> "SolvedRequest":
         """The best plan over all numbers of replicas, proven as far as there was time. Raises NoPlanInTimeError."""
         gap = max(self.planning.gap_fraction, PROVEN_GAP_FRACTION)
-        found = best_of_boxes(self.in_box, len(self.planning.workloads), gap, self.goes_on)
+        found = best_of_boxes(self.in_box, len(self.planning.workloads), gap, self.goes_on, self.true)
         if found is None:
             raise NoPlanInTimeError(self.planning.time_limit_s)
         if found.best is None:
@@ -169,8 +213,14 @@ class SpreadSearch:
             assert (
                 found.refused is not None
             )  # the box without a limit is divided until it has a true plan, or none at all
-            return self.without_limit(found.refused.answer)
-        return self.bounded(self.settled(found.best.answer), found.bound)
+            return self.without_limit(self.in_whole_time(found.refused.answer))
+        return self.bounded(self.settled(self.in_whole_time(found.best.answer)), found.bound)
+
+    def in_whole_time(self, answer: "SolvedRequest") -> "SolvedRequest":
+        """The answer of a problem with the request's time limit, all that was spent on others counted, after it too."""
+        spent_s = max(answer.confirmations.spent_s, self.planning.clock() - self.began_s)
+        planning = replace(answer.planning, time_limit_s=self.planning.time_limit_s)
+        return replace(answer, planning=planning, confirmations=replace(answer.confirmations, spent_s=spent_s))
 
     def settled(self, answer: "SolvedRequest") -> "SolvedRequest":
         """The best plan with what its replicas sustain, which of the others is not found out."""

@@ -33,30 +33,31 @@ def _first_from(first: int, values: Any, value: int) -> int:
 
 @entry
 def route(
-    by_prefix: int, order: Any, at_s: Any, service_s: float, prompts: Any, outputs: Any, session: Any, system: Any, pair: Any,
+    by_prefix: int, at_s: Any, service_s: float, prompts: Any, kept_tokens: Any, session: Any, system: Any, pair: Any,
     system_tokens: int, opening_tokens: int, tie: Any, count: Any, held: Any, last: Any, kept: Any, systems: Any, pairs: Any,
     cost: Any, chosen: Any,
 ) -> None:  # fmt: skip
-    """Fill in ``chosen``, the replica of each turn. order: turns in the order of sending.
+    """Fill in ``chosen``, the replica of each turn. Turns are in the order of sending, so that what is read
+    of one lies beside what is read of the next.
 
     by_prefix: to where prompt tokens that are not known there, and those of turns in progress there, are fewest; else to where
-    fewest turns are in progress. Of equals the first from ``tie`` on, of which the first turn sent has the first. By replica: count,
-    held, of turns in progress. By session: system, pair, its openings; last, kept: where its last turn went, and tokens it left.
-    systems, pairs: tokens of which opening have been sent where, by kind and then by replica.
+    fewest turns are in progress. Of equals the first from ``tie`` on. The others are read by prefix alone. kept_tokens, session, system,
+    pair: of each turn, tokens that it leaves, whose it is, and the openings of that. By replica: count, held, of turns in progress. By
+    session: last, kept: where its last turn went, and tokens it left. systems, pairs: tokens of which opening have been sent where, by
+    kind and then by replica.
     """
     replicas = len(count)
     done = 0
-    for place in range(len(order)):
-        turn = order[place]
-        while done < place and at_s[order[done]] + service_s <= at_s[turn]:
-            ended = order[done]
-            count[chosen[ended]] -= 1
-            held[chosen[ended]] -= prompts[ended]
+    for turn in range(len(at_s)):
+        while done < turn and at_s[done] + service_s <= at_s[turn]:
+            count[chosen[done]] -= 1
+            if by_prefix:
+                held[chosen[done]] -= prompts[done]
             done += 1
-        first, best, least = tie[place], 0, 1 << 62
-        mine, prompt = session[turn], prompts[turn]
+        first, best, least = tie[turn], 0, 1 << 62
         if by_prefix:
-            document, opening = pair[mine] * replicas, system[mine] * replicas
+            mine = session[turn]
+            document, opening = pair[turn] * replicas, system[turn] * replicas
             # The least first and where it is then: two loops without branches over what lies side by side.
             known, sent = systems[opening : opening + replicas], pairs[document : document + replicas]
             for replica in range(replicas):
@@ -70,16 +71,16 @@ def route(
                 if at_own < least or (at_own == least and (own - first) % replicas < (best - first) % replicas):
                     best = own
             last[mine] = best
-            kept[mine] = prompt + outputs[turn] - 1
+            kept[mine] = kept_tokens[turn]
             systems[opening + best] = system_tokens
             pairs[document + best] = opening_tokens
+            held[best] += prompts[turn]
         else:
             for replica in range(replicas):
                 least = min(least, count[replica])
             best = _first_from(first, count, least)
         chosen[turn] = best
         count[best] += 1
-        held[best] += prompt
 
 
 def routed_here(
@@ -107,9 +108,12 @@ def routed_here(
         raise InvalidInputError(f"{total} turns of sessions over {replicas} replicas are too many to route")
     zeros, order = np.zeros, in_time(at_s)
     chosen = _column(zeros(total, dtype=np.int64))
+    by_prefix, none, sent_s = sessions.routing == "prefix_aware", order[:0], at_s.take(order)
+    prompts, session = (turns.prompts.take(order), turns.session.take(order)) if by_prefix else (none, none)
+    kept = prompts + turns.outputs.take(order) - 1 if by_prefix else none
     route(
-        int(sessions.routing == "prefix_aware"), _column(order), _column(at_s), service_s, _column(turns.prompts),
-        _column(turns.outputs), _column(turns.session), _column(of_system), _column(of_pair),
+        int(by_prefix), _column(sent_s), service_s, _column(prompts), _column(kept), _column(session),
+        _column(of_system.take(session)), _column(of_pair.take(session)),
         sessions.system_tokens, sessions.opening_tokens, _column(rng.integers(replicas, size=total)),
         _column(zeros(replicas, dtype=np.int64)), _column(zeros(replicas, dtype=np.int64)),
         _column(np.full(len(system), -1)), _column(zeros(len(system), dtype=np.int64)),
@@ -117,8 +121,10 @@ def routed_here(
         _column(zeros(replicas, dtype=np.int64)), chosen,
     )  # fmt: skip
     where = np.asarray(chosen)
-    busiest = int(np.bincount(where[at_s >= 0.0], minlength=replicas).argmax())
-    return np.asarray(where == busiest)
+    busiest = int(np.bincount(where[sent_s >= 0.0], minlength=replicas).argmax())
+    here = np.zeros(total, dtype=bool)
+    here[order[where == busiest]] = True
+    return here
 
 
 def in_time(at_s: Vector) -> Whole:

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from solver.confirmation.brackets import Brackets
-from solver.fleet import solve_fleet
+from solver.fleet import solve_fleet, verify
 from solver.lengths import uniform_lengths
 from solver.outcome import Outcome
 from solver.planning.assemble import assemble, with_most_copies
-from solver.planning.types import PlanningInput
-from solver.recommend.recommend import recommend, screened, solve_request
-from solver.recommend.spread import spread_over
+from solver.planning.placements import placements
+from solver.planning.types import PlanningInput, unobserved
+from solver.recommend.boxes import CountBox
+from solver.recommend.recommend import _solve_stated, recommend, screened, solve_request
+from solver.recommend.spread import SpreadSearch, spread_over
 from solver.sessions import session_traffic
 from solver.workload import Sessions
 from tests.seeds import cases
@@ -110,3 +112,33 @@ def test_where_no_number_of_replicas_will_do_there_is_no_plan() -> None:
     assert not found.entries
     assert found.largest_servable_multiple is not None
     assert 0.8 < found.largest_servable_multiple < 1.0
+
+
+@pytest.mark.parametrize("seed", [7, 11, 14])
+def test_kinds_of_a_plan_make_a_true_one_of_all_candidates(seed: int) -> None:
+    """What a plan of one number of replicas is made of, tried with as many as it takes: no more than were reckoned with, no cheaper than
+    the best of all kinds, and of a problem in which the other kinds are believed what they were."""
+    asked = many_openings(seed)
+    search = SpreadSearch(asked, lambda problem: _solve_stated(problem, MEMO, unobserved), 0.0)
+    first = search.in_box(CountBox((1,), (None,)), None)
+    assert first is not None
+    assert first.copies is not None
+    assert first.copies > (1,)
+    found = search.true(first)
+    assert found is not None
+    assert found.copies is not None
+    (reckoned,) = found.answer.planning.workloads
+    assert reckoned.traffic.sessions is not None
+    assert found.copies[0] <= reckoned.traffic.sessions.spread_over
+    assert verify(found.answer.assembly.problem, found.answer.result) == []
+    best = solve_request(asked, MEMO).result.objective
+    assert best is not None
+    assert first.value * (1.0 - 1e-6) <= best <= found.value * (1.0 + 1e-6)
+    (one,) = found.answer.assembly.screened
+    known = found.answer.confirmations.facts.of(one).known
+    plan = found.answer.result.plan
+    assert plan is not None
+    made_of = {one.alike(place.row) for place in placements(found.answer.assembly, plan)}
+    assert made_of <= set(known)
+    assert all(bracket.holds > 0.0 for row, bracket in known.items() if row in made_of)
+    assert all(bracket.at_most > 0.0 for bracket in known.values())
