@@ -5,6 +5,7 @@ lies at factor^(z_q/z_0.95), and the median (50 %) at the prediction itself.
 """
 
 import math
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -77,6 +78,11 @@ def margins(workload: Workload, space: SearchSpace, current: CorrectionSet | Non
     if confidence <= 0.5:
         return None
 
+    kept = space.memo.get("margins")
+    asked = confidence, workload.llm_id, workload.weight_formats[0], workload.kv_cache_formats[0]
+    if isinstance(kept, KeptMargins) and kept.current is current and kept.asked == asked:
+        return kept.factors
+
     def by_row(*, shares_experts: bool) -> Factors:
         each = [
             upper_factor(one, workload, current, space.shape, shares_experts=shares_experts) for one in space.platforms
@@ -85,4 +91,15 @@ def margins(workload: Workload, space: SearchSpace, current: CorrectionSet | Non
 
     shared = by_row(shares_experts=True), by_row(shares_experts=False)
     factors = np.where(space.grid.lockstep_copies[:, 0] > 0.0, *shared)
-    return np.asarray(factors ** (NormalDist().inv_cdf(confidence) / NINE_OF_TEN_SCORE))
+    found: Factors = np.asarray(factors ** (NormalDist().inv_cdf(confidence) / NINE_OF_TEN_SCORE))
+    space.memo["margins"] = KeptMargins(current, asked, found)
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptMargins:
+    """The margins of a space that were asked for last, of the same corrections: each number of replicas asks."""
+
+    current: CorrectionSet | None
+    asked: tuple[object, ...]
+    factors: Factors

@@ -13,6 +13,7 @@ from solver.step.tables import StepTables
 def compile_simulation() -> bool:
     """Have the kernel compiled, or loaded; whether there is a compiled one on this machine."""
     from solver.engine.kernel.compiled import COMPILED
+    from solver.engine.kernel.interpolation import interpolated
     from solver.engine.kernel.selection import ordered_at
 
     one: np.typing.NDArray[np.float64] = np.ones(2)
@@ -23,6 +24,7 @@ def compile_simulation() -> bool:
     )  # fmt: skip
     simulate(tables, Schedule(1, 1, 100.0), [1], [2], arrivals_s=[0.0])
     ordered_at(np.ones((1, 2)), np.zeros(1, dtype=np.int64))
+    interpolated(np.ones((1, 2)), np.arange(2.0), np.ones((1, 1)))
     return COMPILED
 
 

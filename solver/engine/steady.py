@@ -169,12 +169,11 @@ def rows_of_grid(grid: StepGrid, members: NDArray[np.int64]) -> StepGrid:
 
 def interpolate(table: Matrix, tokens: Matrix) -> Matrix:
     """Rows of ``table`` (N, G) on TOKEN_GRID read at ``tokens`` (N, K), linearly between grid points."""
-    clipped = np.clip(tokens, TOKEN_GRID[0], TOKEN_GRID[-1])
-    right = np.clip(np.searchsorted(TOKEN_GRID, clipped), 1, len(TOKEN_GRID) - 1)
-    left = right - 1
-    weight = (clipped - TOKEN_GRID[left]) / (TOKEN_GRID[right] - TOKEN_GRID[left])
-    low = np.take_along_axis(table, left, axis=1)
-    return low + weight * (np.take_along_axis(table, right, axis=1) - low)
+    from solver.engine.kernel.interpolation import (
+        interpolated,
+    )  # imports numba, which listing devices need not wait for
+
+    return interpolated(table, TOKEN_GRID, tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +282,7 @@ def operating_points(
     mean_context = traffic.prompt.mean + output / 2.0
     pairs = pairs_s(grid, prompt, cached)
     decoding = c
-    step_s = first_s = prefill = met = passed = np.zeros_like(c)
+    step_s = first_s = prefill = met = worked_on = room = decode = body = np.zeros_like(c)
     read: Matrix | float = mean_context
     longer, prefilling = np.ones_like(c), np.zeros_like(c)
     for _ in range(FIXED_POINT_ROUNDS):
@@ -302,9 +301,6 @@ def operating_points(
         chunks = prompt / chunk
         mixed = interpolate(grid.mixed_s, worked_on + together * chunk) + decode - body
         mixed = mixed + pairs * together / chunks
-        share = np.minimum(room / prompt, np.maximum(c, 1.0))
-        full = interpolate(grid.mixed_s, worked_on + share * prompt) + decode - body + pairs * share
-        passed = full / share
         prefill = np.maximum(mixed - decode, 0.0) * chunks / together
         # Batches in one pipeline wait for each other's prompts, unless they prefill as well (solver.engine.simulate).
         stalled = 1.0 + (grid.stages - 1.0) * (1.0 - prefilling)
@@ -324,6 +320,8 @@ def operating_points(
             + mixed * chunks
         )
         decoding = np.maximum(1.0, c * steps * step_s / (steps * step_s + first_s)) if output > 1 else 0.0 * c + 1.0
+    share = np.minimum(room / prompt, np.maximum(c, 1.0))
+    passed = (interpolate(grid.mixed_s, worked_on + share * prompt) + decode - body + pairs * share) / share
     held = mean_context + 8.0
     taking_in = front.request_ingest_s + front.prompt_token_s * traffic.prompt.mean
     busy = np.maximum(steps * step_s + first_s, np.maximum(c * np.maximum(taking_in, passed), 1e-12))
