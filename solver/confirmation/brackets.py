@@ -175,10 +175,12 @@ class Brackets:
             if self.carry(place.workload, place.row, enough, in_time).holds >= enough:
                 continue
             held = False
-            # What a plan without it would try next is most likely the same in another precision.
+            # What a plan without it would try next is most likely the same in another precision, of those that may carry as much.
             for row in self.screened[place.workload].siblings(place.row):
                 if not in_time():
                     return False
+                if self.at_most(place.workload, row) < enough:
+                    continue
                 self.look(place.workload, row, rate / place.capacity_requests_per_s, in_time)
         return held
 

@@ -68,3 +68,9 @@ class FactsMemo:
         """The facts of this workload, to be read and added to."""
         left = one.classes[0].most_requests_per_s
         return self._kept.setdefault(id(left), (left, CandidateFacts()))[1]
+
+    def carry_over(self, one: Screened, to: Screened) -> None:
+        """Know of a workload's candidates what is known of the same ones that less was known of while screening."""
+        old, new = self.of(one), self.of(to)
+        new.known |= old.known
+        new.seen |= old.seen

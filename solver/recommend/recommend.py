@@ -122,8 +122,8 @@ def _solve_stated(problem: SpreadProblem, memo: SpaceMemo, observe: Observer) ->
     observe(SearchProgress("screening"))
     asked, planning = planning, checked(planning)
     every: list[Screened] = []
-    for workload in planning.workloads:
-        every.append(screened(planning, workload, memo))
+    for number, workload in enumerate(planning.workloads):
+        every.append(problem.screened(number, workload, lambda one: screened(planning, one, memo)))
         if planning.clock() - began > planning.time_limit_s:
             raise NoPlanInTimeError(planning.time_limit_s)
     if problem.at_most:

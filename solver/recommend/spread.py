@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from solver.candidates.screening import Screened
+from solver.candidates.screening import Screened, with_workload
 from solver.confirmation.facts import FactsMemo
 from solver.confirmation.loop import settled_plan
 from solver.errors import NoPlanInTimeError
@@ -54,6 +54,20 @@ class SpreadProblem:
     least_known: FleetResult | None = None
     only: tuple[frozenset[int], ...] = ()
     """By workload, the candidates that plans are made of, by the first of their like; empty where they are made of any."""
+    seen: dict[tuple[int, int], Screened] = field(default_factory=dict, repr=False)
+    """Workloads screened before, by number and among how many replicas their turns are spread."""
+
+    def screened(self, number: int, workload: Workload, screen: Callable[[Workload], Screened]) -> Screened:
+        """A workload's candidates, screened where no other problem of the request has. A router by prefixes is taken to keep sessions and
+        openings together (``found_shares``), whatever the number of replicas that it has."""
+        sessions = workload.traffic.sessions
+        if sessions is None or not self.spreads or not self.spreads[number]:
+            return screen(workload)
+        over = min(sessions.spread_over, 2) if sessions.routing == "prefix_aware" else sessions.spread_over
+        found = self.seen.get((number, over))
+        if found is None:
+            found = self.seen[number, over] = screen(workload)
+        return with_workload(found, workload)
 
     def rule_out_others(self, screened: Sequence[Screened], facts: FactsMemo) -> None:
         """Where plans are made of some candidates ``only``, believe nothing of the others."""
@@ -97,6 +111,7 @@ class SpreadSearch:
     began_s: float
     solves: int = 0
     shown: dict[tuple[int, int], dict[int, float]] = field(default_factory=dict)
+    screened: dict[tuple[int, int], Screened] = field(default_factory=dict)
 
     @property
     def open(self) -> tuple[bool, ...]:
@@ -110,7 +125,7 @@ class SpreadSearch:
         limit_s = max(self.planning.time_limit_s - spent_s, LEAST_TIME_FRACTION * self.planning.time_limit_s)
         planning = replace(spread_over(self.planning, box.least), time_limit_s=limit_s)
         at_most = tuple(self.known(w, box.least[w]) for w in range(len(self.planning.workloads)))
-        return SpreadProblem(planning, box.most, self.open, at_most, least_known, only)
+        return SpreadProblem(planning, box.most, self.open, at_most, least_known, only, self.screened)
 
     def known(self, workload: int, count: int) -> AtMost:
         """What its replicas do not sustain more than where there are ``count``: no more than was shown of fewer."""
@@ -214,7 +229,18 @@ class SpreadSearch:
                 found.refused is not None
             )  # the box without a limit is divided until it has a true plan, or none at all
             return self.without_limit(self.in_whole_time(found.refused.answer))
-        return self.bounded(self.settled(self.in_whole_time(found.best.answer)), found.bound)
+        answer = self.with_all_shown(self.in_whole_time(found.best.answer))
+        return self.bounded(self.settled(answer), found.bound)
+
+    def with_all_shown(self, answer: "SolvedRequest") -> "SolvedRequest":
+        """The answer with all that was shown of as many replicas as its turns are spread over, or fewer: not to be asked again."""
+        screened = list(answer.assembly.screened)
+        for w, one in enumerate(screened):
+            sessions = one.workload.traffic.sessions
+            if self.open[w] and sessions is not None:
+                screened[w] = one.with_at_most(self.known(w, sessions.spread_over))
+                answer.confirmations.facts.carry_over(one, screened[w])
+        return replace(answer, assembly=replace(answer.assembly, screened=tuple(screened)))
 
     def in_whole_time(self, answer: "SolvedRequest") -> "SolvedRequest":
         """The answer of a problem with the request's time limit, all that was spent on others counted, after it too."""
