@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields, replace
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +87,7 @@ def _tabulate(found: Combinations, settings: EngineSettings) -> SearchSpace:
     kept, captured = _by_graphs(found, held)
     chosen = [rows[i] for i in kept.tolist()]
     own = [every[row.platform] for row in chosen]
+    planned = [platform.settings(shape, settings) for platform in every]
     row_rates = [found.rates[i] for i in kept.tolist()]
     cache_tokens = [float(plans.kv_cache_tokens[i]) for i in kept.tolist()]
     return SearchSpace(
@@ -97,8 +99,8 @@ def _tabulate(found: Combinations, settings: EngineSettings) -> SearchSpace:
         devices_per_replica=np.array([row.layout.devices for row in chosen], dtype=np.int64),
         data_parallel=np.array([row.layout.data_parallel for row in chosen], dtype=np.int64),
         nodes_per_replica=np.array([row.nodes_per_replica for row in chosen], dtype=np.int64),
-        batched_tokens=np.array([platform.settings(shape, settings).max_batched_tokens for platform in own]),
-        api_servers=np.array([platform.settings(shape, settings).api_servers for platform in own]),
+        batched_tokens=np.array([planned[row.platform].max_batched_tokens for row in chosen]),
+        api_servers=np.array([planned[row.platform].api_servers for row in chosen]),
         but_for_settings=twins(
             [
                 (found.as_asked.get(row.platform, row.platform), row.layout, row.precision, row.drafting)
@@ -208,7 +210,7 @@ def _grid(
 def _stacked(items: Sequence[Rates]) -> Rates:
     """Many candidates' rates as one, each field an (N, 1) array."""
     names = [f.name for f in fields(Rates)]
-    table = np.array([[getattr(item, name) for name in names] for item in items], dtype=float)
+    table = np.array([*map(attrgetter(*names), items)], dtype=float)
     return Rates(**{name: table[:, i : i + 1] for i, name in enumerate(names)})
 
 
