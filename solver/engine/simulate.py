@@ -195,7 +195,9 @@ def simulate_sessions(
     on = engine(tables, schedule, closed=arrivals_s is None, notes_gaps=notes_gaps, sessions=True)
     prefixes = Prefixes(nothing, 0, turns.aside_tokens)
     outcome = replayed(on, prompts, outputs, concurrency, arrivals_s, prefixes, sessions=turns)
-    order = np.argsort(outcome.sent_s, kind="stable")
+    order = outcome.order
+    if (np.diff(outcome.sent_s[order]) < 0.0).any():  # taken in together, and one of those was due before another
+        order = np.argsort(outcome.sent_s, kind="stable")
     in_order = replace(
         outcome, sent_s=outcome.sent_s[order], first_s=outcome.first_s[order], last_s=outcome.last_s[order]
     )

@@ -1,5 +1,6 @@
 """What caches find of turns of sessions, at any rate and any size: the approximation of ``expected_hits``, tabulated for screening."""
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -17,6 +18,7 @@ SAMPLED_TURNS = 3_000
 """Of the sample behind a table: its mean is within a point of that of all."""
 STEP = 1.4
 """From one rate or size of the table to the next: shares between two are read in proportion to their logarithms."""
+LOG_STEP = math.log(STEP)
 SIZES: Matrix = STEP ** np.arange(20, 76, dtype=float)
 """Tokens of caches, 800 to 90 billion."""
 BLOCK_TOKENS = 1
@@ -45,6 +47,17 @@ class FoundShares:
         slower = table[row_of, size] * (1.0 - b) + table[row_of, size + 1] * b
         faster = table[row_of + 1, size] * (1.0 - b) + table[row_of + 1, size + 1] * b
         return np.asarray(slower * (1.0 - a) + faster * a)
+
+    def at_one(self, requests_per_s: float, cache_tokens: float) -> float:
+        """``at`` of one rate and size."""
+        at_rate = math.log(max(requests_per_s, 1e-9)) / LOG_STEP
+        at_size = min(max(math.log(cache_tokens / SIZES[0]) / LOG_STEP, 0.0), len(SIZES) - 1.0)
+        low, size = math.floor(at_rate), min(math.floor(at_size), len(SIZES) - 2)
+        a, b = at_rate - low, at_size - size
+        slower, faster = (
+            column[size] * (1.0 - b) + column[size + 1] * b for column in map(self._column, (low, low + 1))
+        )
+        return float(slower * (1.0 - a) + faster * a)
 
     def _column(self, number: int) -> Matrix:
         found = self._by_rate.get(number)

@@ -139,15 +139,13 @@ class SteadyLane:
                 limit = of_sessions.capacity_requests_per_s(self._configuration, self._tables, self._traffic, run)
                 if requests_per_s > limit:
                     raise SaturatedError(limit)
-            rows.append(
-                (
-                    percentiles(trace.time_to_first_token_s[None, first:])[0],
-                    _of_some(trace.time_per_output_token_s[first:][trace.outputs[first:] > 1]),
-                    percentiles(trace.end_to_end_s[None, first:])[0],
-                )
-            )
-        to_first, per_token, whole = (np.stack(column) for column in zip(*rows, strict=True))
-        return Latencies(to_first, per_token, whole, to_first, most_in_flight)
+            times = trace.time_to_first_token_s, trace.time_per_output_token_s, trace.end_to_end_s
+            to_first, per_token, whole = percentiles(np.stack([each[first:] for each in times]))
+            if (is_one := trace.outputs[first:] < 2).any():
+                per_token = _of_some(trace.time_per_output_token_s[first:][~is_one])
+            rows.append((to_first, per_token, whole))
+        first_s, token_s, whole_s = (np.stack(column) for column in zip(*rows, strict=True))
+        return Latencies(first_s, token_s, whole_s, first_s, most_in_flight)
 
 
 def _of_some(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -5,8 +5,7 @@ together) makes a turn longer near capacity, which the run then shows.
 """
 
 import math
-
-import numpy as np
+from functools import lru_cache
 
 from solver.engine.simulate import Schedule
 from solver.engine.steady import read_context
@@ -19,6 +18,8 @@ from solver.workload import Traffic
 
 ROUNDS, CLOSE_FRACTION = 60, 0.005
 """Of the fixed point, and how far two rounds may differ where it is taken as reached."""
+KEPT_LANES = 64
+"""Of which what a turn takes alone is kept."""
 SLOWER = 0.85
 """From a rate that is more than a lane completes to the next one tried."""
 
@@ -29,7 +30,7 @@ def longer_than_alone(tables: StepTables, schedule: Schedule, traffic: Traffic, 
     Raises InvalidInputError for requests that belong to no sessions.
     """
     most, rate = traffic.shared_prefix_fraction, requests_per_s
-    alone_s = _turn_s(tables, schedule, traffic, 0.0, most)
+    alone_s = _alone_s(tables, schedule, traffic)
     while True:
         found = min(most, _found(schedule, traffic, rate))
         at_rate_s = _turn_s(tables, schedule, traffic, rate, found)
@@ -38,12 +39,18 @@ def longer_than_alone(tables: StepTables, schedule: Schedule, traffic: Traffic, 
         rate *= SLOWER
 
 
+@lru_cache(maxsize=KEPT_LANES)
+def _alone_s(tables: StepTables, schedule: Schedule, traffic: Traffic) -> float:
+    """Seconds of a turn that has a lane to itself; the same for every rate that is looked at."""
+    return _turn_s(tables, schedule, traffic, 0.0, traffic.shared_prefix_fraction)
+
+
 def _found(schedule: Schedule, traffic: Traffic, requests_per_s: float) -> float:
     """The share of prompts that the cache finds, about. What a router that knows prefixes keeps together lies between all of it and the
     openings alone."""
     kept = max(schedule.kv_cache_tokens, schedule.host_cache_tokens, schedule.disk_cache_tokens)
     sessions = sessions_of(traffic)
-    found = float(found_shares(traffic).at(np.array([[requests_per_s]]), np.array([[kept]])).item())
+    found = found_shares(traffic).at_one(requests_per_s, kept)
     if sessions.spread_over > 1 and sessions.routing == "prefix_aware":
         found = (found + min(found, sessions.opening_tokens / traffic.prompt.mean)) / 2.0
     return found

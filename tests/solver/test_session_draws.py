@@ -172,3 +172,20 @@ def test_sessions_of_one_turn_have_none_that_go_on() -> None:
     assert found.sessions == len(found.session)
     assert math.isclose(found.sessions, 550.0, abs_tol=1.0)
     assert found.sent_s.min() >= -5.0
+
+
+@pytest.mark.parametrize("think_s", [0.0, 0.001, 2.0])
+@pytest.mark.parametrize("prefix_token_s", [0.0, 2e-6])
+def test_a_trace_is_in_the_order_of_sending(think_s: float, prefix_token_s: float) -> None:
+    """Whatever order the front end takes turns in: those sent while others are taken in join them, and who thinks for no time at all sends
+    before some of these."""
+    schedule = replace(SCHEDULE, prefix_token_s=prefix_token_s, request_ingest_s=0.02)
+    draw = open_draw(
+        traffic_of(replace(CHATS, think_s=think_s)), 12.0, 2.0, 800, 3, block_tokens=16, cache_tokens=100_000.0
+    )
+    found = simulate_sessions(TABLES, schedule, draw.prompts, draw.outputs, draw.turns, arrivals_s=draw.arrivals_s)
+    assert (np.diff(found.sent_s) >= 0.0).all()
+    assert sorted(found.order.tolist()) == list(range(800))
+    assert found.prompts.tolist() == draw.prompts[found.order].tolist()
+    at_once = np.flatnonzero(np.diff(found.sent_s) == 0.0)
+    assert (np.diff(found.order)[at_once] > 0).all()

@@ -35,6 +35,15 @@ def test_the_table_says_what_the_approximation_does(first: int) -> None:
         assert expected - POINTS <= found <= expected + POINTS + 2.0 * size / traffic.prompt.mean, f"seed {seed}"
 
 
+def test_one_rate_and_size_is_read_as_many_are() -> None:
+    rng = np.random.default_rng(2)
+    for seed in range(10):
+        table = found_shares(traffic_of(random_case(seed)[0]))
+        for rate, tokens in zip(10.0 ** rng.uniform(-11.0, 4.0, 20), 10.0 ** rng.uniform(1.0, 12.0, 20), strict=True):
+            many = float(table.at(np.array([rate]), np.array([tokens]))[0])
+            assert table.at_one(float(rate), float(tokens)) == pytest.approx(many, rel=1e-9), f"seed {seed}"
+
+
 def test_more_is_found_in_a_larger_cache_and_less_at_a_higher_rate() -> None:
     for seed in range(20):
         chats, _, _ = random_case(seed)

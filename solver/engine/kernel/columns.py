@@ -52,6 +52,8 @@ class RequestTimes:
     """Of those, found in such a tier alone, and loaded."""
     disk_tokens: Whole
     """Of each prompt, read from a disk before."""
+    order: Whole
+    """Requests as they were sent."""
 
 
 NO_GAPS: Vector = np.zeros((0, 2))
@@ -342,7 +344,7 @@ def replayed(
     chains = queues.chains
     return RequestTimes(
         sent_s, first_s, last_s, noted_gaps, end,
-        np.asarray(chains.found), np.asarray(chains.loaded), np.asarray(chains.from_disk),
+        np.asarray(chains.found), np.asarray(chains.loaded), np.asarray(chains.from_disk), np.asarray(queues.order),
     )  # fmt: skip
 
 
