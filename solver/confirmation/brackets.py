@@ -172,6 +172,9 @@ class Brackets:
                 continue
             if not in_time():
                 return False
+            if not held:
+                self.look(place.workload, place.row, rate / place.capacity_requests_per_s, in_time)
+                continue
             if self.carry(place.workload, place.row, enough, in_time).holds >= enough:
                 continue
             held = False
