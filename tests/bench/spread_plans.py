@@ -2,7 +2,8 @@
 
 Of each request: is its plan proven, with how many replicas, for how many numbers of replicas was it solved, and how much processor
 time did that take beside the same request with sessions that stay where they began. ``--whole`` asks for answers as users get them,
-with what limits them and alternatives, and says how often replicas were simulated: a quick look, or a draw of a long run.
+with what limits them and alternatives, and says how often replicas were simulated: a quick look, or a draw of a long run. ``--large``
+asks for two fleets of many replicas within 30 s of the clock, as the service does.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from unittest.mock import patch
 
 from service.recommendations.spaces import SpaceCache
 from solver.engine.compile import compile_simulation
+from solver.errors import NoPlanInTimeError
 from solver.planning.types import Recommendation, no_clock
 from solver.recommend.recommend import recommend, space_of
 from solver.replay.draw_sizes import QUICK_REQUESTS
@@ -37,6 +39,12 @@ CASES: dict[str, dict[str, Any]] = {
         "output": 150,
     },
 }  # fmt: skip
+LARGE: dict[str, tuple[str, float]] = {
+    "chat, 70B, 300/s": ("chat, 70B, 20/s", 300.0),
+    "chat, 8B, 1,500/s": ("chat, 8B, 100/s", 1_500.0),
+}
+"""Cases whose turns come at a rate that takes dozens of replicas: which case, requests per second."""
+LARGE_LIMIT_S = 30.0
 TARGETS_MS = {"ttft_ms": {"p95": 1500}, "tpot_ms": {"p95": 50}}
 
 
@@ -100,6 +108,31 @@ def print_whole_answers(asked: argparse.Namespace, spaces: SpaceCache) -> None:
             )
 
 
+def print_large(url: str, spaces: SpaceCache) -> None:
+    """One line a request: what is known within its time, and after how many seconds of the clock there is an answer."""
+    compile_simulation()
+    print("request: status, gap; USD/h; replicas, routed over; questions without an answer; s")
+    for name, (case, rate) in LARGE.items():
+        asked = {**body({**CASES[case], "rate": rate}, "prefix_aware"), "time_limit_s": LARGE_LIMIT_S}
+        planning = planning_of(url, asked, spaces)
+        for workload in planning.workloads:
+            space_of(planning, workload, spaces)
+        began = time.monotonic()
+        try:
+            found = recommend(planning, spaces)
+        except NoPlanInTimeError as error:
+            print(f"{name}: {error}; {time.monotonic() - began:.1f}", flush=True)
+            continue
+        gap = "no bound" if found.solve.gap_fraction is None else f"{found.solve.gap_fraction:.1%}"
+        over = {entry.estimate.routed_over for entry in found.entries if entry.estimate is not None}
+        replicas = sum(entry.replicas for entry in found.entries)
+        print(
+            f"{name}: {found.solve.status.value}, {gap}; {found.usd_per_hour:.2f}; {replicas}, "
+            f"{', '.join(str(n) for n in over)}; {len(found.unsettled)}; {time.monotonic() - began:.1f}",
+            flush=True,
+        )
+
+
 def of_cases(name: str, description: str | None) -> argparse.ArgumentParser:
     """Options of a command about the cases."""
     parser = argparse.ArgumentParser(prog=f"python -m tests.bench.{name}", description=description)
@@ -121,7 +154,12 @@ def main() -> None:
     parser = of_cases("spread_plans", __doc__)
     parser.add_argument("--routing", default=",".join(ROUTINGS))
     parser.add_argument("--whole", action="store_true", help="answers as users get them, and simulations counted")
+    parser.add_argument("--large", action="store_true", help="two fleets of many replicas, within a time")
     asked, spaces = parser.parse_args(), SpaceCache()
+    if asked.large:
+        with tempfile.TemporaryDirectory() as folder:
+            print_large(asked.database or seeded_database(Path(folder) / "catalog.sqlite"), spaces)
+        return
     if asked.whole:
         print_whole_answers(asked, spaces)
         return
