@@ -18,6 +18,14 @@ from solver.planning.placements import Placement
 Floats = NDArray[np.float64]
 
 
+ABOUT = 0.01
+"""Of what replicas of a plan beside the answer sustain: that they hold, and what the plan costs, is known before."""
+
+
+def _is_about(bracket: Bracket) -> bool:
+    return bracket.at_most <= (1.0 + ABOUT) * bracket.holds
+
+
 @dataclass(slots=True)
 class Brackets:
     """Of replicas that prefill and decode requests of one kind: a rate that simulation has seen each candidate hold, and one that it
@@ -33,6 +41,8 @@ class Brackets:
     learnt: int = 0
     known_by_candidate: bool = True
     most_rounds: float = math.inf
+    about: bool = False
+    """Are what replicas of sessions sustain closed in to ABOUT of it alone, where nothing is decided by it any more?"""
 
     @property
     def workloads(self) -> list[tuple[int, Screened]]:
@@ -118,7 +128,8 @@ class Brackets:
         says."""
         facts, key, candidate, known = self._of(workload, row)
         before = candidate.runs.simulations
-        found = candidate.bracket(is_settled, in_time)
+        is_about = self.about and self.screened[workload].only.workload.traffic.sessions is not None
+        found = candidate.bracket(_is_about if is_about else is_settled, in_time)
         holds = max(known.holds, found.holds)
         found = Bracket(holds, holds) if found.is_settled else found.narrowed(known)
         self._keep(facts, key, found)

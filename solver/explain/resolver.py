@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from solver.confirmation.alone import learn_alone
+from solver.confirmation.brackets import Brackets
 from solver.confirmation.confirmations import Confirmations
 from solver.confirmation.loop import capacities_of, solve_confirmed, with_settled_capacities
 from solver.confirmation.watch import Watch
@@ -122,9 +123,9 @@ class Resolver:
         return changed, result
 
     def settled(self, assembly: Assembly, result: FleetResult) -> Assembly:
-        """A problem with what the replicas of its plan sustain exactly, where there is time to find out."""
+        """A problem with what the replicas of its plan sustain, where there is time to find out; turns of sessions to one per cent."""
         known = Confirmations(facts=self._known.facts)
-        capacities = capacities_of(assembly, known)
+        capacities = capacities_of(assembly, known, Brackets(assembly.screened, known.facts, about=True))
         if result.plan is None or not capacities.known_by_candidate:
             return assembly  # with which it was solved
         watch = Watch(replace(self._planning, time_limit_s=self.left_s), known)
