@@ -200,7 +200,8 @@ class Search:
             return RoundOutcome.HOLDS_AS_BEST
         self.result = self.solve(problem)
         if self.least_known is not None and self.is_nothing_cheaper():
-            is_sure = self.stage is SearchStage.PROOF or self.result.outcome is not Outcome.FEASIBLE
+            is_sure = self.capacities.known_by_candidate or self.stage is SearchStage.PROOF
+            is_sure = is_sure or self.result.outcome is not Outcome.FEASIBLE
             self.result, self.bound = self.least_known, most
             return RoundOutcome.HOLDS_AS_BEST if is_sure else RoundOutcome.HOLDS
         if self.result.outcome is Outcome.INFEASIBLE:
@@ -221,9 +222,13 @@ class Search:
         return RoundOutcome.FAILS_LAST if is_last else RoundOutcome.FAILS
 
     def is_nothing_cheaper(self) -> bool:
-        """Does the newest solve leave nothing to look at beside the answer that is known, where what is believed bounds nothing?"""
-        if self.capacities.known_by_candidate or self.most_usd_per_hour is None:
+        """Does the newest solve leave nothing to look at beside the answer that is known? Where what is believed bounds what is true, that
+        is for its bound to say: the known plan may have more replicas than this problem admits."""
+        if self.most_usd_per_hour is None:
             return False
+        if self.capacities.known_by_candidate:
+            bound = self.result.bound
+            return bound is not None and bound >= self.most_usd_per_hour * (1.0 - PROVEN_GAP_FRACTION)
         found = self.result.usd_per_hour
         if found is None:
             return self.result.outcome is Outcome.INFEASIBLE

@@ -142,3 +142,24 @@ def test_kinds_of_a_plan_make_a_true_one_of_all_candidates(seed: int) -> None:
     assert made_of <= set(known)
     assert all(bracket.holds > 0.0 for row, bracket in known.items() if row in made_of)
     assert all(bracket.at_most > 0.0 for bracket in known.values())
+
+
+def test_a_box_whose_plans_are_dearer_than_the_one_that_is_known_is_not_looked_into() -> None:
+    """Of up to two replicas plans cost more than the known one of four; those are not simulated until they hold."""
+    asked = many_openings(14)
+    large = node("h100x2", device("h100-sxm"), 2)
+    offers = (*asked.offers, replace(asked.offers[0], id="large", usd_per_hour=7.5, node=large))
+    asked = replace(asked, offers=offers, nodes=(*asked.nodes, large), catalog_key="large")
+    search = SpreadSearch(asked, lambda problem: _solve_stated(problem, MEMO, unobserved), 0.0)
+    first = search.in_box(CountBox((1,), (None,)), None)
+    assert first is not None
+    best = search.true(first)
+    assert best is not None
+    known = best.value + 1.0  # what small machines cost is below it, if there could be more than two of them
+    answer = replace(best.answer, result=replace(best.answer.result, usd_per_hour=known))
+    found = search.in_box(CountBox((1,), (2,)), replace(best, answer=answer, value=known))
+    assert found is not None
+    assert (found.value, found.bound, found.copies) == (math.inf, known, None)
+    alone = search.in_box(CountBox((1,), (2,)), None)
+    assert alone is not None
+    assert known < alone.value < math.inf
