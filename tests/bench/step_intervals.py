@@ -24,7 +24,7 @@ from service.corrections.snapshot import correction_set
 from solver.corrections.applied import correction_for, found_for
 from solver.layout import Layout
 from solver.precision import Precision
-from tests.bench.predicted_before import OF_DEEPSEEK, RUNS, predictions, read
+from tests.bench.predicted_before import OF_COPIES_AND_LATENT_ATTENTION, RUNS, predictions, read
 
 FITTED_STEPS = 8192
 FIGURES = {"ttft_ms": "time_to_first_token", "tpot_ms": "time_per_output_token"}
@@ -50,7 +50,9 @@ def seen() -> dict[str, Seen]:
     said = predictions()
     found = {}
     for title, file in RUNS.items():
-        if title == FOUR_SERVERS or title in OF_DEEPSEEK:  # what these say is of copies and of graphs, not of sizes
+        if (
+            title == FOUR_SERVERS or title in OF_COPIES_AND_LATENT_ATTENTION
+        ):  # what these say is of copies and of graphs, not of sizes
             continue
         for name, run in read(file)["runs"].items():
             before: dict[str, Any] = said[run.get("predicted_as", name)]
