@@ -41,7 +41,7 @@ RUNS = {
     "of 8,192": "kept_back/h200-sxm_vllm-0.24.0_qwen3-32b_fp8_tp1_steps-8192_v.json",
     "Qwen3 30B-A3B on H200, fp8, steps of 1,024": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_steps-1024_v.json",
     "TP 2, steps of 8,192, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp2_captured-4096_v.json",
-    "Qwen3 30B-A3B in bf16, two copies that share experts": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_bf16_dp2-ep2_captured-4096_x.json",
+    "Qwen3 30B-A3B, bf16, copies that share experts": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_bf16_dp2-ep2_captured-4096_x.json",
     "DeepSeek-V2-Lite on one H200, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp1_captured-4096_x.json",
     "DeepSeek-V2-Lite on H200, TP 2, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp2_captured-4096_w.json",
     "two copies of attention that share their experts": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_dp2-ep2_captured-4096_w.json",
