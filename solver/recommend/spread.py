@@ -198,7 +198,9 @@ class SpreadSearch:
             frozenset(one.alike(place.row) for place in places if place.workload == w)
             for w, one in enumerate(assembly.screened)
         )
-        for _ in range(MOST_TRIES):
+        for tried in range(MOST_TRIES):
+            if tried and self.is_late():
+                return None
             box = CountBox(copies, (None,) * len(copies))
             try:
                 found = self.solved(box, self.problem(box, None, only))
@@ -212,9 +214,11 @@ class SpreadSearch:
             copies = tuple(map(max, taken, copies))
         return None
 
+    def is_late(self) -> bool:
+        return self.planning.clock() - self.began_s >= self.planning.time_limit_s
+
     def goes_on(self) -> bool:
-        in_time = self.planning.clock() - self.began_s < self.planning.time_limit_s
-        return self.solves < MOST_SOLVES and in_time
+        return self.solves < MOST_SOLVES and not self.is_late()
 
     def best(self) -> "SolvedRequest":
         """The best plan over all numbers of replicas, proven as far as there was time. Raises NoPlanInTimeError."""
