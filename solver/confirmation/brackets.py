@@ -49,6 +49,10 @@ class Brackets:
         """Those whose replicas have brackets: of a mix, what a replica sustains is not one rate."""
         return [(w, one) for w, one in enumerate(self.screened) if not one.workload.is_mixed]
 
+    def are_turns(self, workload: int) -> bool:
+        """Are a workload's requests turns of sessions?"""
+        return self.screened[workload].only.workload.traffic.sessions is not None
+
     def _facts(self, workload: int) -> CandidateFacts:
         return self.memo.of(self.screened[workload])
 
@@ -128,7 +132,7 @@ class Brackets:
         says."""
         facts, key, candidate, known = self._of(workload, row)
         before = candidate.runs.simulations
-        is_about = self.about and self.screened[workload].only.workload.traffic.sessions is not None
+        is_about = self.about and self.are_turns(workload)
         found = candidate.bracket(_is_about if is_about else is_settled, in_time)
         holds = max(known.holds, found.holds)
         found = Bracket(holds, holds) if found.is_settled else found.narrowed(known)
@@ -183,7 +187,9 @@ class Brackets:
                 continue
             if not in_time():
                 return False
-            if not held:
+            if not held and self.are_turns(
+                place.workload
+            ):  # one run of theirs is dear; of others what is found spares rounds
                 self.look(place.workload, place.row, rate / place.capacity_requests_per_s, in_time)
                 continue
             if self.carry(place.workload, place.row, enough, in_time).holds >= enough:
