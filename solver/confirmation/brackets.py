@@ -187,9 +187,8 @@ class Brackets:
                 continue
             if not in_time():
                 return False
-            if not held and self.are_turns(
-                place.workload
-            ):  # one run of theirs is dear; of others what is found spares rounds
+            # One run of turns is dear; of other requests, what is found of the rest of a plan spares rounds.
+            if not held and self.are_turns(place.workload):
                 self.look(place.workload, place.row, rate / place.capacity_requests_per_s, in_time)
                 continue
             if self.carry(place.workload, place.row, enough, in_time).holds >= enough:

@@ -107,8 +107,8 @@ def step_grid(
     replies = np.asarray(adapter_reads_s(shape, rates, tokens))
     beside = token
     if np.any(shared_experts.are_shared(rates)):
-        seen = shared_experts.gathered_rows(rates, tokens, graphs.most_prefill_tokens)
-        beside = terms.token_terms(shape, rates, tokens, mean_tiled_rows(tokens), seen=seen)
+        gathered = shared_experts.gathered_rows(rates, tokens, graphs.most_prefill_tokens)
+        beside = terms.token_terms(shape, rates, tokens, mean_tiled_rows(tokens), gathered=gathered)
     scanning = np.asarray(beside.body_s) + scan_s(shape, rates, tokens)
     mixed = (np.maximum(scanning, prefill_floor) + prompts) * uneven + fixed
     decode = (np.maximum(padded_body, floor) + replies) * uneven + head * np.where(stages > 1, stages, 1.0) + fixed
@@ -169,9 +169,8 @@ def rows_of_grid(grid: StepGrid, members: NDArray[np.int64]) -> StepGrid:
 
 def interpolate(table: Matrix, tokens: Matrix) -> Matrix:
     """Rows of ``table`` (N, G) on TOKEN_GRID read at ``tokens`` (N, K), linearly between grid points."""
-    from solver.engine.kernel.interpolation import (
-        interpolated,
-    )  # imports numba, which listing devices need not wait for
+    # Here, since it imports numba, which listing devices need not wait for.
+    from solver.engine.kernel.interpolation import interpolated
 
     return interpolated(table, TOKEN_GRID, tokens)
 

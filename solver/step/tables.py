@@ -159,8 +159,8 @@ def step_tables(
     eager = np.maximum(body, np.where(tokens > graphs.most_tokens, token.eager_floor_s, 0.0))
     prompts = token
     if shared_experts.are_shared(rates):
-        seen = shared_experts.gathered_rows(rates, tokens, graphs.most_prefill_tokens)
-        prompts = terms.token_terms(shape, rates, tokens, seen=seen)
+        gathered = shared_experts.gathered_rows(rates, tokens, graphs.most_prefill_tokens)
+        prompts = terms.token_terms(shape, rates, tokens, gathered=gathered)
     scanning = np.asarray(prompts.body_s) + scan_s(shape, rates, tokens)
     launched = np.where(tokens > graphs.most_prefill_tokens, token.eager_floor_s, terms.captured_floor_s(shape, rates))
     prefilling = np.maximum(scanning, launched)

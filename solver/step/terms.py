@@ -143,7 +143,7 @@ def wide_product(rates: Rates, tokens: Quantity, columns: Quantity, inner: Quant
 
 def routed_experts_product(
     rates: Rates, tokens: Quantity, *, experts: int, top_k: int, width: float, intermediate: float, matrices: int,
-    seen: Quantity | None = None,
+    gathered: Quantity | None = None,
 ) -> Product:  # fmt: skip
     """All routed experts of one layer as one grouped product per rank.
 
@@ -153,21 +153,21 @@ def routed_experts_product(
 
     Experts are cut by tensor parallelism (I′ = I/TP), or spread whole over ``expert_parallel`` ranks, whose most loaded
     one has ``expert_imbalance`` times the mean. More expert ranks than tensor ranks means attention runs data-parallel:
-    the experts then see the tokens of all its copies, ``seen`` (T·EP/TP where not stated), and the fullest device is told by
+    the experts then work on the tokens of all its copies, ``gathered`` (T·EP/TP where not stated), and the fullest device is told by
     ``shared_experts``. Routing that favours some experts touches fewer of them.
     """
     spread = np.maximum(rates.tensor_parallel, rates.expert_parallel)
-    if seen is None:
-        seen = tokens * shared_experts.sharing_copies(rates)
-    flops = 2.0 * matrices * seen * top_k * width * intermediate / spread
-    touched = blocks.distinct_experts(experts, top_k, seen, rates.expert_evenness)
+    if gathered is None:
+        gathered = tokens * shared_experts.sharing_copies(rates)
+    flops = 2.0 * matrices * gathered * top_k * width * intermediate / spread
+    touched = blocks.distinct_experts(experts, top_k, gathered, rates.expert_evenness)
     size = touched * matrices * width * intermediate * rates.expert_weight_bytes / spread
     whole = np.asarray(rates.expert_parallel) > 1.0
     uneven = np.where(whole, rates.expert_imbalance, 1.0)
     columns = np.where(whole, intermediate, intermediate / rates.tensor_parallel)
     flop_per_s = rates.expert_flop_per_s * columns / (columns + rates.expert_half_width)
     if np.any(shared_experts.are_shared(rates)):
-        rows, read = shared_experts.fullest_device(rates, experts, top_k, seen)
+        rows, read = shared_experts.fullest_device(rates, experts, top_k, gathered)
         return Product(flops * uneven * rows / flop_per_s, size * uneven * read / rates.expert_bytes_per_s, flops, size)
     return Product(flops * uneven / flop_per_s, size * uneven / rates.expert_bytes_per_s, flops, size)
 
@@ -190,14 +190,14 @@ def dense_products(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quant
     return found
 
 
-def routed_products(shape: LlmShape, rates: Rates, tokens: Quantity, seen: Quantity | None = None) -> list[Layered]:
-    """The grouped products of routed experts. seen: rows of all copies that share them."""
+def routed_products(shape: LlmShape, rates: Rates, tokens: Quantity, gathered: Quantity | None = None) -> list[Layered]:
+    """The grouped products of routed experts. gathered: rows of all copies that share them."""
     return [
         (
             ffn.layers,
             routed_experts_product(
                 rates, tokens, experts=ffn.experts, top_k=ffn.top_k, width=blocks.expert_width(ffn, shape),
-                intermediate=float(ffn.expert_intermediate), matrices=ffn.matrices, seen=seen,
+                intermediate=float(ffn.expert_intermediate), matrices=ffn.matrices, gathered=gathered,
             ),
         )
         for ffn in shape.feed_forward
@@ -212,8 +212,8 @@ def total(parts: Iterable[Quantity], start: Quantity = 0.0) -> Quantity:
     return start
 
 
-def element_wise_bytes(shape: LlmShape, rates: Rates, tokens: Quantity, seen: Quantity | None = None) -> Quantity:
-    """What norms, residuals, positions, activations and the routing of experts read and write: 16-bit values. seen: rows of all copies
+def element_wise_bytes(shape: LlmShape, rates: Rates, tokens: Quantity, gathered: Quantity | None = None) -> Quantity:
+    """What norms, residuals, positions, activations and the routing of experts read and write: 16-bit values. gathered: rows of all copies
     that share experts."""
     tp, h = rates.tensor_parallel, float(shape.hidden)
     parts: list[Quantity] = []
@@ -223,7 +223,7 @@ def element_wise_bytes(shape: LlmShape, rates: Rates, tokens: Quantity, seen: Qu
         parts.append(group.layers * per_token * tokens)
     spread = np.maximum(tp, rates.expert_parallel)
     shared, copies = shared_experts.are_shared(rates), shared_experts.sharing_copies(rates)
-    passed = np.where(shared, copies if seen is None else seen / tokens, 1.0)
+    passed = np.where(shared, copies if gathered is None else gathered / tokens, 1.0)
     for ffn in shape.feed_forward:
         parts.append(ffn.layers * (8.0 * h + (2.0 * ffn.matrices) * (blocks.dense_width(ffn) / tp)) * tokens)
         if ffn.experts > 0:
@@ -303,20 +303,20 @@ def captured_floor_s(shape: LlmShape, rates: Rates) -> Quantity:
 
 
 def token_terms(
-    shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity | None = None, *, seen: Quantity | None = None
+    shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity | None = None, *, gathered: Quantity | None = None
 ) -> TokenTerms:
     """Everything in a step that the number of tokens decides, over all layers, without head and without attention's
     context-dependent part.
 
-    tokens: T ≥ 1, float or array. tiled: rows that 8-bit products work on, where it is not ``tiled_rows(tokens)``. seen: rows that
+    tokens: T ≥ 1, float or array. tiled: rows that 8-bit products work on, where it is not ``tiled_rows(tokens)``. gathered: rows that
     experts see, where it is not as many of every copy that shares them (``shared_experts.gathered_rows``).
     """
-    if seen is None:
-        seen = tokens * shared_experts.sharing_copies(rates)
+    if gathered is None:
+        gathered = tokens * shared_experts.sharing_copies(rates)
     dense = Products(tuple(dense_products(shape, rates, tokens, tiled_rows(tokens) if tiled is None else tiled)))
-    routed = Products(tuple(routed_products(shape, rates, tokens, seen)))
+    routed = Products(tuple(routed_products(shape, rates, tokens, gathered)))
     dense_s, routed_s = dense.seconds, routed.seconds
-    stream_bytes = element_wise_bytes(shape, rates, tokens, seen)
+    stream_bytes = element_wise_bytes(shape, rates, tokens, gathered)
     quantise_bytes = quantised_bytes(shape, rates, tokens)
     state_bytes = passed_state_bytes(shape, rates, tokens)
     streams = {
@@ -324,9 +324,9 @@ def token_terms(
         "quantise": quantise_bytes / rates.stream_bytes_per_s,
         "recurrent_state": state_bytes / rates.state_bytes_per_s,
         "all_reduce": all_reduce_s(shape, rates, tokens),
-        "all_to_all": shared_experts.all_to_all_s(shape, rates, tokens, seen),
+        "all_to_all": shared_experts.all_to_all_s(shape, rates, tokens, gathered),
         "layer_overhead": layer_overhead_s(shape, rates)
-        + shared_experts.layers_overhead_s(shape, rates, seen)
+        + shared_experts.layers_overhead_s(shape, rates, gathered)
         + 0.0 * tokens,
     }
     adapted = adapter_terms(shape, rates, tokens)
@@ -349,8 +349,8 @@ def step_token_terms(shape: LlmShape, rates: Rates, tokens: float, most_captured
 
     most_captured: tokens up to which steps like it are captured; beyond, copies that share experts bring what they have.
     """
-    seen = None if tokens <= most_captured else shared_experts.gathered_rows(rates, tokens, most_captured)
-    return token_terms(shape, rates, tokens, seen=seen)
+    gathered = None if tokens <= most_captured else shared_experts.gathered_rows(rates, tokens, most_captured)
+    return token_terms(shape, rates, tokens, gathered=gathered)
 
 
 def head_product(shape: LlmShape, rates: Rates, rows: Quantity) -> Product:

@@ -108,6 +108,15 @@ def print_whole_answers(asked: argparse.Namespace, spaces: SpaceCache) -> None:
             )
 
 
+def in_short(found: Recommendation) -> str:
+    """Status, gap; price an hour; replicas, and over how many turns are routed."""
+    gap = "no bound" if found.solve.gap_fraction is None else f"{found.solve.gap_fraction:.1%}"
+    over = {entry.estimate.routed_over for entry in found.entries if entry.estimate is not None}
+    replicas = sum(entry.replicas for entry in found.entries)
+    routed = ", ".join(str(n) for n in over)
+    return f"{found.solve.status.value}, {gap}; {found.usd_per_hour:.2f}; {replicas}, {routed}"
+
+
 def print_large(url: str, spaces: SpaceCache) -> None:
     """One line a request: what is known within its time, and after how many seconds of the clock there is an answer."""
     compile_simulation()
@@ -123,14 +132,8 @@ def print_large(url: str, spaces: SpaceCache) -> None:
         except NoPlanInTimeError as error:
             print(f"{name}: {error}; {time.monotonic() - began:.1f}", flush=True)
             continue
-        gap = "no bound" if found.solve.gap_fraction is None else f"{found.solve.gap_fraction:.1%}"
-        over = {entry.estimate.routed_over for entry in found.entries if entry.estimate is not None}
-        replicas = sum(entry.replicas for entry in found.entries)
-        print(
-            f"{name}: {found.solve.status.value}, {gap}; {found.usd_per_hour:.2f}; {replicas}, "
-            f"{', '.join(str(n) for n in over)}; {len(found.unsettled)}; {time.monotonic() - began:.1f}",
-            flush=True,
-        )
+        seconds = time.monotonic() - began
+        print(f"{name}: {in_short(found)}; {len(found.unsettled)}; {seconds:.1f}", flush=True)
 
 
 def of_cases(name: str, description: str | None) -> argparse.ArgumentParser:
@@ -167,14 +170,7 @@ def main() -> None:
     for name, case, url in chosen(asked):
         for routing in asked.routing.split(","):
             found, seconds, solved = answered(url, case, routing, spaces)
-            gap = "no bound" if found.solve.gap_fraction is None else f"{found.solve.gap_fraction:.1%}"
-            over = {entry.estimate.routed_over for entry in found.entries if entry.estimate is not None}
-            replicas = sum(entry.replicas for entry in found.entries)
-            print(
-                f"{name}, {routing}: {found.solve.status.value}, {gap}; {found.usd_per_hour:.2f}; {replicas}, "
-                f"{', '.join(str(n) for n in over)}; {solved}; {seconds:.1f}",
-                flush=True,
-            )
+            print(f"{name}, {routing}: {in_short(found)}; {solved}; {seconds:.1f}", flush=True)
 
 
 if __name__ == "__main__":

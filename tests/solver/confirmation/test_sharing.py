@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from solver.capacity.sustained_rate import Bracket
 from solver.confirmation import loop
 from solver.confirmation.brackets import Brackets
 from solver.confirmation.facts import Seen
@@ -15,6 +16,7 @@ from solver.confirmation.sharing import look_at_sharing
 from solver.fleet import SolveOptions, solve_fleet
 from solver.outcome import Outcome
 from solver.planning.assemble import Assembly, assemble
+from solver.planning.placements import Placement
 from solver.planning.types import PlanningInput
 from solver.recommend.recommend import screened, solve_request
 from solver.workload import Workload
@@ -79,6 +81,30 @@ def test_what_time_ran_out_for_is_not_taken_as_looked_at() -> None:
     look_at_sharing(assembly, brackets, 1e9, lambda: next(left, False))
     assert brackets.learnt > 0
     assert not any(brackets.memo.of(one).seen for one in assembly.screened)
+
+
+@pytest.mark.parametrize(("are_turns", "carried"), [(False, [0, 1]), (True, [0])])
+def test_what_else_a_failing_plan_has_is_found_out_but_of_turns(
+    are_turns: bool, carried: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the rest of a plan sustains spares rounds; of turns, a run of which is dear, a short look has to do."""
+    assembly = of(planning(*random_workloads(1, 2)))
+    places = [
+        Placement(w, int(np.flatnonzero(one.serves)[0]), "any", 1, 1.0, 1.0) for w, one in enumerate(assembly.screened)
+    ]
+    found: list[int] = []
+    looked: list[int] = []
+
+    def carry(_: Brackets, workload: int, *_rest: object) -> Bracket:
+        found.append(workload)
+        return Bracket(0.0, 0.0)
+
+    monkeypatch.setattr(Brackets, "carry", carry)
+    monkeypatch.setattr(Brackets, "look", lambda _, workload, *_rest: looked.append(workload))
+    monkeypatch.setattr(Brackets, "are_turns", lambda *_: are_turns)
+    assert not Brackets(assembly.screened).hold(assembly, places, lambda: True)
+    assert found == carried
+    assert (1 in looked) or not are_turns
 
 
 @pytest.mark.parametrize("seed", range(10, 16))
