@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from solver.candidates.combinations import CandidateRow, Combinations
 from solver.candidates.space import SearchSpace, fronts_of, taken_plans, twins
 from solver.deployment.platforms import DiskCache, Platform, instance_platforms, platforms
+from solver.engine.in_line import launches_in_line
 from solver.engine.speculative import expected_tokens_per_step
 from solver.engine.steady import (
     Drafting,
@@ -111,7 +112,7 @@ def _tabulate(found: Combinations, settings: EngineSettings) -> SearchSpace:
         memory=taken_plans(plans, kept),
         memory_table=table,
         memory_entries=entries[kept],
-        grid=_grid(shape, chosen, row_rates, captured),
+        grid=_grid(shape, chosen, row_rates, captured, _in_line(settings, chosen, own)),
         fronts=fronts_of(shape, settings, own),
         weight_formats=np.array([row.precision.weights for row in chosen]),
         kv_formats=np.array([row.precision.kv_cache for row in chosen]),
@@ -189,7 +190,11 @@ def _queries(row: CandidateRow) -> int:
 
 
 def _grid(
-    shape: LlmShape, rows: Sequence[CandidateRow], row_rates: Sequence[Rates], captured: Sequence[GraphSizes]
+    shape: LlmShape,
+    rows: Sequence[CandidateRow],
+    row_rates: Sequence[Rates],
+    captured: Sequence[GraphSizes],
+    in_line: NDArray[np.bool_],
 ) -> StepGrid:
     """Step times of all candidates, tabulated together where the same graphs are captured."""
     grids: list[StepGrid] = []
@@ -202,9 +207,20 @@ def _grid(
         stages = np.array([[float(row.layout.pipeline_parallel)] for row in rows[start:stop]])
         copies = np.array([[float(row.layout.data_parallel)] for row in rows[start:stop]])
         drafting = _drafting([row.drafting for row in rows[start:stop]])
-        grids.append(step_grid(shape, stacked, stages, copies, captured[start], drafting))
+        grids.append(step_grid(shape, stacked, stages, copies, captured[start], drafting, in_line[start:stop]))
         start = stop
     return joined_grids(grids)
+
+
+def _in_line(settings: EngineSettings, rows: Sequence[CandidateRow], own: Sequence[Platform]) -> NDArray[np.bool_]:
+    """Whose steps are launched by the loop that composes them, a column."""
+    releases = [settings.version if platform.engine == settings.name else None for platform in own]
+    return np.array(
+        [
+            [launches_in_line(platform.engine, release, row.layout)]
+            for row, platform, release in zip(rows, own, releases, strict=True)
+        ]
+    )
 
 
 def _stacked(items: Sequence[Rates]) -> Rates:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
+from solver.engine.in_line import launches_in_line
 from solver.engine.profiles import (
     EngineProfile,
     engine_profile,
@@ -173,6 +174,7 @@ class Configuration:
             mixes=profile.mixes,
             chunked_prefill=profile.chunked_prefill and not self.shape.bidirectional,
             static_batching=profile.static_batching,
+            launches_in_line=launches_in_line(self.engine.name, self.engine.version, self.layout),
             preempts=profile.preempts,
             block_slack_tokens=(profile.block_tokens - 1) / 2.0,
             lag_fraction=0.0 if self.waits_for_steps else c("schedule_lag_fraction"),

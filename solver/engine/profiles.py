@@ -37,6 +37,8 @@ class EngineProfile:
     memory_graphs: captured sizes by the memory of a device and the degree of tensor parallelism, the first that fits.
     admits_in_intervals: can be told to take new requests in once in so many decode steps.
     many_api_servers: can be told to answer its users from several processes.
+    launches_in_line: one process composes steps and launches them where a copy has one device, and hands on a step's tokens once the
+        next one is launched.
     captures_as_told: can be told up to how many tokens it captures; unless told at most two steps of its seats, and no more than a
         step may have.
     """
@@ -54,6 +56,7 @@ class EngineProfile:
     admits_in_intervals: bool = False
     many_api_servers: bool = False
     captures_as_told: bool = False
+    launches_in_line: bool = False
 
     def graphs_of(
         self, family: str, memory_bytes: float, tensor_parallel: int, settings: EngineSettings, queries: int = 1
@@ -127,7 +130,8 @@ PROFILES: dict[str, EngineProfile] = {
                       "vLLM V1 scheduler; captured sizes: _set_cudagraph_sizes of vllm/config/vllm.py in 0.24.0 (as told, "
                       "else twice --max-num-seqs, at most 512), read 2026-11-28; up to 1,024 tokens for "
                       "gpt-oss: its log, 'Overriding max cuda graph capture size to 1024 for performance'",
-                      {"gpt-oss": VLLM_GPT_OSS_GRAPHS}, many_api_servers=True, captures_as_told=True),
+                      {"gpt-oss": VLLM_GPT_OSS_GRAPHS}, many_api_servers=True, captures_as_told=True,
+                      launches_in_line=True),
         EngineProfile("sglang", True, False, False, True, sglang_graphs(512), 1,
                       "SGLang scheduler: prefill batches take precedence over decode; chunked prefill size; captured sizes by "
                       "memory and tensor parallelism: ServerArgs of sglang/srt/server_args.py (cuda_graph_max_bs); admission in intervals: "

@@ -41,6 +41,8 @@ class Schedule:
     mixes: bool = True
     chunked_prefill: bool = True
     static_batching: bool = False
+    launches_in_line: bool = False
+    """Steps are launched by the loop that composes them, which hands on what a step gave once the next one is launched."""
     preempts: bool = True
     block_slack_tokens: float = 7.5
     """Mean unused tail of a sequence's last KV block: (block length − 1) / 2."""

@@ -39,6 +39,10 @@ class StepGrid:
 
     decode_s: Matrix
     mixed_s: Matrix
+    launched_s: Matrix
+    """For how long launching a step with prompts keeps the loop that composes steps; 0 where another process launches."""
+    beside_s: Matrix
+    """How much longer that makes a step in which others decode."""
     context: tuple[tuple[float, Matrix, Matrix], ...]
     pairs: tuple[tuple[float, Matrix, Matrix], ...]
     sequence_s: Matrix
@@ -78,6 +82,7 @@ def step_grid(
     data_parallel: Matrix,
     graphs: GraphSizes,
     drafting: Drafting | None = None,
+    in_line: NDArray[np.bool_] | None = None,
 ) -> StepGrid:
     """Tabulate N candidates. ``rates`` fields are (N, 1) arrays or floats; the two degrees are (N, 1). drafting: None where
     none drafts.
@@ -101,6 +106,7 @@ def step_grid(
     # A stage holds whole layers: the fullest one sets the pace of a full pipe.
     uneven = stages * np.ceil(shape.layers / stages) / shape.layers
     captured_floor = np.asarray(terms.captured_floor_s(shape, rates))
+    launching = np.zeros((rows, 1)) if in_line is None else in_line.astype(float)
     prefill_floor = np.where(tokens > graphs.most_prefill_tokens, np.asarray(token.eager_floor_s), captured_floor)
     prompts = np.asarray(adapter_reads_s(shape, rates, prompt_requests(shape, tokens)))
     prompts = prompts + np.asarray(image_launch_beyond_s(shape, rates, tokens))
@@ -111,10 +117,16 @@ def step_grid(
         beside = terms.token_terms(shape, rates, tokens, mean_tiled_rows(tokens), gathered=gathered)
     scanning = np.asarray(beside.body_s) + scan_s(shape, rates, tokens)
     mixed = (np.maximum(scanning, prefill_floor) + prompts) * uneven + fixed
+    launched_replies = (
+        launching * np.asarray(terms.captured_beside_s(shape, rates)) * (tokens <= graphs.most_prefill_tokens)
+    )
+    longer = np.maximum(scanning, prefill_floor + launched_replies) - np.maximum(scanning, prefill_floor)
     decode = (np.maximum(padded_body, floor) + replies) * uneven + head * np.where(stages > 1, stages, 1.0) + fixed
     return StepGrid(
         decode_s=decode,
         mixed_s=mixed,
+        launched_s=launching * prefill_floor,
+        beside_s=longer,
         context=tuple(
             (limit, column(s, rows), column(b, rows))
             for limit, s, b in terms.decode_context_s(shape, rates, drafting.queries)
@@ -242,6 +254,20 @@ def pairs_s(grid: StepGrid, prompt: Matrix | float, cached: Matrix | float) -> M
     return total
 
 
+def waited_in_line(
+    front: FrontEnd, decode: Matrix, passing: Matrix, launching: Matrix, prefilling: Matrix, arriving: Matrix
+) -> Matrix:
+    """Seconds that a first token waits beside its own step where the loop that composes steps launches them, which a step with prompts
+    keeps for ``launching``: until the next step is composed, and until the one after its own is launched, if that has prompts.
+
+    prefilling: share of the time in steps with prompts. arriving: prompts that come in one such step.
+    """
+    lag = front.schedule_lag_fraction
+    ahead = lag * np.maximum(passing - launching, 0.0)
+    composed = (1.0 - prefilling) * (0.5 + lag) * decode + prefilling * (0.5 * passing + ahead)
+    return np.asarray(composed - np.expm1(-arriving) * np.maximum(launching - ahead, 0.0))
+
+
 def operating_points(
     grid: StepGrid,
     traffic: Traffic,
@@ -284,6 +310,7 @@ def operating_points(
     step_s = first_s = prefill = met = worked_on = room = decode = body = np.zeros_like(c)
     read: Matrix | float = mean_context
     longer, prefilling = np.ones_like(c), np.zeros_like(c)
+    in_line = bool(grid.launched_s.any())
     for _ in range(FIXED_POINT_ROUNDS):
         worked_on = decoding * width
         body = interpolate(grid.decode_s, worked_on)
@@ -299,6 +326,8 @@ def operating_points(
         chunk = np.minimum(prompt, room)
         chunks = prompt / chunk
         mixed = interpolate(grid.mixed_s, worked_on + together * chunk) + decode - body
+        if in_line:
+            mixed = mixed + np.where(decoding > 1.0, interpolate(grid.beside_s, worked_on + together * chunk), 0.0)
         mixed = mixed + pairs * together / chunks
         prefill = np.maximum(mixed - decode, 0.0) * chunks / together
         # Batches in one pipeline wait for each other's prompts, unless they prefill as well (solver.engine.simulate).
@@ -311,11 +340,17 @@ def operating_points(
         longer = (prefilling * passing + (1.0 - prefilling) * decode) / step_s
         serial = front.token_front_end_s * decoding * kept * grid.stages
         step_s = np.maximum(step_s, serial)
+        waited = (0.5 + front.schedule_lag_fraction) * step_s
+        if in_line:
+            launching = interpolate(grid.launched_s, worked_on + together * chunk)
+            waited = np.where(
+                launching > 0.0, waited_in_line(front, decode, passing, launching, prefilling, arriving), waited
+            )
         first_s = (
             front.request_overhead_s
             + front.request_ingest_s
             + front.prompt_token_s * traffic.prompt.mean
-            + (0.5 + front.schedule_lag_fraction) * np.where(decoding > 1.0, step_s, 0.0)
+            + np.where(decoding > 1.0, waited, 0.0)
             + mixed * chunks
         )
         decoding = np.maximum(1.0, c * steps * step_s / (steps * step_s + first_s)) if output > 1 else 0.0 * c + 1.0

@@ -91,10 +91,13 @@ class Rates:
     """Of models that embed; NaN where no figure is known."""
     eager_expert_layer_s: Quantity
     eager_linear_layer_s: Quantity
-    eager_delta_layer_s: Quantity
-    """Of layers with a gated delta rule."""
     eager_latent_layer_s: Quantity
     captured_latent_layer_s: Quantity
+    captured_latent_replies_s: Quantity
+    captured_linear_layer_s: Quantity
+    captured_linear_replies_s: Quantity
+    delta_launch_ratio: Quantity
+    """Launching a layer with a gated delta rule, over one with a state space."""
     """Launching latent attention over prompts between captured pieces of a step."""
     eager_collective_s: Quantity
     eager_exchange_call_s: Quantity
@@ -290,9 +293,12 @@ def rates(
         item_eager_layer_s=known("item_eager_layer_us"),
         eager_expert_layer_s=c("eager_expert_layer_us"),
         eager_linear_layer_s=c("eager_linear_layer_us"),
-        eager_delta_layer_s=c("eager_linear_layer_us") * c(f"delta_launch_ratio_{scan_kernel}"),
         eager_latent_layer_s=c("eager_latent_layer_us"),
         captured_latent_layer_s=c("captured_latent_layer_us"),
+        captured_latent_replies_s=c("captured_latent_replies_us"),
+        captured_linear_layer_s=c("captured_linear_layer_us"),
+        captured_linear_replies_s=c("captured_linear_replies_us"),
+        delta_launch_ratio=c(f"delta_launch_ratio_{scan_kernel}"),
         eager_collective_s=c("eager_collective_us"),
         eager_exchange_call_s=c("eager_exchange_call_us"),
         spread_expert_layer_s=c("spread_expert_layer_us"),

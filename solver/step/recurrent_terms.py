@@ -54,10 +54,24 @@ def scan_s(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:
     return seconds
 
 
+def captured_recurrent_s(shape: LlmShape, rates: Rates) -> Quantity:
+    """Seconds that launching recurrent layers over prompts takes between captured pieces."""
+    return launched_layers(shape, rates) * rates.captured_linear_layer_s
+
+
+def captured_recurrent_replies_s(shape: LlmShape, rates: Rates) -> Quantity:
+    """Seconds by which that is more where others decode in the step: prompts and replies are launched one after the other."""
+    return launched_layers(shape, rates) * rates.captured_linear_replies_s
+
+
+def launched_layers(shape: LlmShape, rates: Rates) -> Quantity:
+    """Recurrent layers, in those of a state space: ``delta_launch_ratio`` for each with a gated delta rule."""
+    plain = sum(group.layers for group in shape.attention if group.kind == "linear" and not is_delta_rule(group))
+    delta = sum(group.layers for group in shape.attention if is_delta_rule(group))
+    return plain + delta * rates.delta_launch_ratio if delta else float(plain)
+
+
 def eager_recurrent_s(shape: LlmShape, rates: Rates) -> Quantity:
     """Seconds that launching what recurrent layers have of their own takes, outside a captured graph: of a gated delta rule
     ``delta_launch_ratio`` times what of a state space."""
-    plain = sum(group.layers for group in shape.attention if group.kind == "linear" and not is_delta_rule(group))
-    delta = sum(group.layers for group in shape.attention if is_delta_rule(group))
-    seconds: Quantity = plain * rates.eager_linear_layer_s
-    return seconds + delta * rates.eager_delta_layer_s if delta else seconds
+    return launched_layers(shape, rates) * rates.eager_linear_layer_s

@@ -78,6 +78,14 @@ class StepTables:
     devices_per_replica: int
     draft_s: Vector = field(default_factory=lambda: np.zeros(0))
     """Seconds of drafting for n decoding sequences, already inside ``decode_s``; empty without speculative decoding."""
+    launched_s: Vector = field(default_factory=lambda: np.zeros(0))
+    """Seconds for which launching a step with prompts and T tokens in all keeps the host; already inside ``mixed_s``."""
+    captured_prompt_tokens: int = 0
+    """Tokens of the largest step with prompts that is captured."""
+    launched_beside_s: float = 0.0
+    """Added to ``launched_s`` of a captured step in which others decode."""
+    outlasting_s: Vector = field(default_factory=lambda: np.zeros(0))
+    """Seconds for which that lasts longer than the device's work; below 0 where the work does."""
     shared_read_fraction: float = 0.0
     """Share of a read that context takes which another sequence of the batch reads as well."""
 
@@ -202,5 +210,9 @@ def step_tables(
         peak_flop_per_s=float(rates.peak_flop_per_s),
         peak_bytes_per_s=float(rates.peak_bytes_per_s),
         devices_per_replica=layout.devices_per_replica,
+        captured_prompt_tokens=graphs.most_prefill_tokens,
+        launched_beside_s=float(np.asarray(terms.captured_beside_s(shape, rates))),
+        launched_s=from_zero(np.asarray(launched) + 0.0 * tokens),
+        outlasting_s=from_zero(np.asarray(launched) - scanning),
         shared_read_fraction=float(rates.shared_read_fraction),
     )

@@ -19,7 +19,12 @@ from solver.step.adapter_terms import adapter_terms
 from solver.step.collectives import ring_all_reduce_bytes, transfer_s
 from solver.step.gemm import Quantity, gemm_bytes, gemm_flops, partial_tile_factor, soft_maximum_s, tiled_rows
 from solver.step.rates import Rates
-from solver.step.recurrent_terms import eager_recurrent_s, is_delta_rule
+from solver.step.recurrent_terms import (
+    captured_recurrent_replies_s,
+    captured_recurrent_s,
+    eager_recurrent_s,
+    is_delta_rule,
+)
 
 
 class Product(NamedTuple):
@@ -298,8 +303,14 @@ def eager_floor_s(shape: LlmShape, rates: Rates) -> Quantity:
 
 def captured_floor_s(shape: LlmShape, rates: Rates) -> Quantity:
     """Seconds that a captured step with prompts takes at least: attention over prompts is in no graph, and what it launches between the
-    captured pieces is much where attention is latent (docs/decisions/0103-the-exchange-of-copies.md)."""
-    return shape.layers_of("mla") * rates.captured_latent_layer_s
+    captured pieces is much where attention is latent (docs/decisions/0103-the-exchange-of-copies.md), and where layers are recurrent."""
+    return shape.layers_of("mla") * rates.captured_latent_layer_s + captured_recurrent_s(shape, rates)
+
+
+def captured_beside_s(shape: LlmShape, rates: Rates) -> Quantity:
+    """Seconds by which that is more where others decode in the step: replies are launched by themselves, after prompts
+    (docs/decisions/0104-launched-in-line.md)."""
+    return shape.layers_of("mla") * rates.captured_latent_replies_s + captured_recurrent_replies_s(shape, rates)
 
 
 def token_terms(

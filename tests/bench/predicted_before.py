@@ -1,9 +1,9 @@
 """What was predicted of visits to H100s and H200s, before, beside what was measured there: ``python -m tests.bench.predicted_before``.
 
-Of 27 and 28 November 2026: bursts, of requests and of sessions, after which a queue was said to stay or to go; budgets of tokens a step
+Of 27 to 29 November 2026: bursts, of requests and of sessions, after which a queue was said to stay or to go; budgets of tokens a step
 that no run had; long prompts; models that nobody here had run; short prompts with many replies; engines told up to
-how many tokens to capture; copies of attention that share experts. Predictions are files of the catalog that
-were written before (``catalog/benchmarks/predicted``); nothing is computed here.
+how many tokens to capture; copies of attention that share experts; recurrent layers between captured pieces. Predictions are
+files of the catalog that were written before (``catalog/benchmarks/predicted``); nothing is computed here.
 """
 
 import gzip
@@ -41,6 +41,7 @@ RUNS = {
     "of 8,192": "kept_back/h200-sxm_vllm-0.24.0_qwen3-32b_fp8_tp1_steps-8192_v.json",
     "Qwen3 30B-A3B on H200, fp8, steps of 1,024": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_steps-1024_v.json",
     "TP 2, steps of 8,192, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp2_captured-4096_v.json",
+    "Nemotron 3 Nano on H200, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_nemotron-3-nano-30b-a3b_bf16_tp1_captured-4096_y.json",
     "Qwen3 30B-A3B, bf16, copies that share experts": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_bf16_dp2-ep2_captured-4096_x.json",
     "DeepSeek-V2-Lite on one H200, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp1_captured-4096_x.json",
     "DeepSeek-V2-Lite on H200, TP 2, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp2_captured-4096_w.json",
@@ -82,6 +83,7 @@ def predictions() -> dict[str, Any]:
             "2026-11-28-v",
             "2026-11-28-w",
             "2026-11-28-x",
+            "2026-11-29-y",
         )
         for name, said in read(str(Path("predicted") / f"{day}.json"))["predictions"].items()
     }

@@ -99,6 +99,9 @@ class NaiveEngine:
         job.ready = self.ingest
         self.upcoming.append(job)
 
+    def hear(self) -> None:
+        """Whoever is due is sent."""
+
     def answer(self, jobs: list[Job]) -> None:
         """The front end has their first tokens."""
 
@@ -234,6 +237,41 @@ class NaiveEngine:
         once = min(self.prefix, each)
         return sum(job.context for job in decoding) + once + self.tables.shared_read_fraction * (each - once)
 
+    def launching(self, tokens: int, decoding: int) -> tuple[float, float]:
+        """Seconds that launching a step with prompts takes, and by which that outlasts the device's work."""
+        t, place = self.tables, min(tokens, len(self.tables.mixed_s) - 1)
+        beside = t.launched_beside_s if decoding and tokens <= t.captured_prompt_tokens else 0.0
+        return float(t.launched_s[place] + beside), float(t.outlasting_s[place] + beside)
+
+    def next_prompts(self, finished: list[Job]) -> int:
+        """Prompt tokens of the step after this one, by what is known when it is composed and with nobody gone who ends now."""
+        tokens = sum(job.to_prefill - job.prefilled for job in self.prefilling if job not in finished)
+        composed = self.now - self.s.lag_fraction * self.previous
+        free = self.s.max_sequences - self.seats()
+        there = [job for job in sorted(self.upcoming, key=lambda j: (j.ready, j.number)) if job.ready <= composed]
+        waiting = [] if self.lined() else self.line()
+        for job in [*waiting, *there] if not (self.no_room or self.closed_to_new) else ():
+            if free > 0 and tokens < self.s.max_batched_tokens:
+                tokens += self.left_to_compute(job)
+                free -= 1
+        return tokens
+
+    def lined(self) -> bool:
+        """Whether requests wait for more than room."""
+        return self.s.adapter_slots > 0
+
+    def left_to_compute(self, job: Job) -> int:
+        return job.prompt - job.cached + job.produced
+
+    def handed_on(self, finished: list[Job], decoding: int) -> float:
+        """When what this step gave is handed on: where one loop composes and launches, once it has launched the next step."""
+        prompts = self.next_prompts(finished) if self.s.launches_in_line and self.tables.launched_s.any() else 0
+        if not prompts:
+            return self.now
+        running = decoding + len(finished)
+        launching, _ = self.launching(min(prompts + running, self.s.max_batched_tokens), running)
+        return max(self.now, self.now - self.s.lag_fraction * self.previous + launching)
+
     def execute(self, decoding: list[Job], chunks: list[tuple[Job, int]]) -> int:
         s, t = self.s, self.tables
         refused = self.no_room or self.closed_to_new or s.static_batching
@@ -251,6 +289,9 @@ class NaiveEngine:
                 )
         else:
             seconds = t.decode_s[len(decoding)]
+        if chunks and s.launches_in_line and t.launched_s.any():
+            outlasting, alone = (self.launching(work + len(decoding), n)[1] for n in (len(decoding), 0))
+            seconds += max(outlasting, 0.0) - max(alone, 0.0)
         attention = t.context_s(len(decoding), context)[0]
         seconds += t.head_s[rows] + len(decoding) * t.sequence_s + attention
         if s.contending_lanes:
@@ -286,12 +327,21 @@ class NaiveEngine:
             self.crowded *= cooling
             seconds *= 1 + s.clock_sag_fraction * warm
         self.now += seconds
-        self.previous = seconds
-        self.front = max(self.front, self.now) + rows * s.token_front_end_s
-        self.answer([job for job in finished if not job.produced])
-        self.trace.steps += 1
+        launched = 0.0
+        if chunks and s.launches_in_line and t.launched_s.any():
+            launched, outlasting = self.launching(work + len(decoding), len(decoding))
+            if outlasting <= 0.0:
+                launched = max(0.0, launched - s.lag_fraction * self.previous)
+        self.previous = max(seconds - launched, 0.0)
         for job, size in chunks:
             job.prefilled += size
+        self.front = max(self.front, self.now) + rows * s.token_front_end_s
+        self.hear()
+        handed = self.handed_on(finished, len(self.running))
+        if handed > self.now:
+            self.front = max(self.front, handed + rows * s.token_front_end_s)
+        self.answer([job for job in finished if not job.produced])
+        self.trace.steps += 1
         for job in decoding:
             job.context += 1
             job.produced += 1

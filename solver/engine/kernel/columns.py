@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from solver.engine.kernel import (
     admission,
     completions,
+    launching,
     line,
     prefill,
     prefixes,
@@ -63,7 +64,7 @@ NO_GAPS.flags.writeable = False
 def source_digest() -> str:
     """Of all the source of the kernel: numba takes the machine code it kept for right as long as the file of the entry is
     as it was, whatever became of the functions compiled into it."""
-    parts = (records, completions, tiers, prefixes, turns, line, admission, timing, prefill, stepping)
+    parts = (records, completions, tiers, prefixes, turns, line, admission, timing, launching, prefill, stepping)
     return hashlib.sha256("".join(inspect.getsource(part) for part in parts).encode()).hexdigest()[:16]
 
 
@@ -124,6 +125,8 @@ def engine_rules(
         mixes=int(schedule.mixes),
         chunked_prefill=int(schedule.chunked_prefill),
         static_batching=int(schedule.static_batching),
+        launches=int(schedule.launches_in_line and bool(tables.launched_s.any())),
+        captured_prompt_tokens=tables.captured_prompt_tokens,
         preempts=int(schedule.preempts),
         prefilled=int(schedule.prefilled),
         admission_interval=schedule.admission_interval_steps,
@@ -156,6 +159,7 @@ def engine_rules(
         lane_step_s=schedule.lane_step_s if contending else 0.0,
         gain=float(schedule.tokens_per_step),
         sequence_s=tables.sequence_s,
+        launched_beside_s=tables.launched_beside_s,
         context_slope=tables.context_slope,
         context_size=tables.context_size,
         shared_read_fraction=tables.shared_read_fraction,
@@ -170,7 +174,7 @@ def engine_rules(
 def table_columns(tables: StepTables) -> records.Tables:
     """The columns of step tables."""
     named = (
-        tables.decode_s, tables.mixed_s, tables.head_s, tables.draft_s,
+        tables.decode_s, tables.mixed_s, tables.head_s, tables.draft_s, tables.launched_s, tables.outlasting_s,
         tables.decode_bytes, tables.mixed_bytes, tables.head_bytes,
     )  # fmt: skip
     laws = (*_law_columns(tables.context), *_law_columns(tables.pairs))

@@ -65,8 +65,14 @@ def forget(rules: Rules, u: State, chains: Chains, growth: float) -> None:
 @inner
 def find(rules: Rules, u: State, queues: Queues, request: int, tokens: int) -> int:
     """Tokens that the cache holds of the first ``tokens`` of a request, whole blocks, one token at least left to compute."""
+    forget(rules, u, queues.chains, 0.0)
+    return resident_tokens(rules, queues, request, tokens)
+
+
+@inner
+def resident_tokens(rules: Rules, queues: Queues, request: int, tokens: int) -> int:
+    """The same by what has been forgotten so far."""
     chains = queues.chains
-    forget(rules, u, chains, 0.0)
     chain = chains.chain[request]
     found = chains.resident[chain]
     chain = chains.parent[chain]

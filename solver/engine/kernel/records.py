@@ -24,6 +24,8 @@ class Rules:
     mixes: int
     chunked_prefill: int
     static_batching: int
+    launches: int
+    captured_prompt_tokens: int
     preempts: int
     prefilled: int
     admission_interval: int
@@ -56,6 +58,7 @@ class Rules:
     lane_step_s: float
     gain: float
     sequence_s: float
+    launched_beside_s: float
     context_slope: float
     context_size: float
     shared_read_fraction: float
@@ -130,6 +133,8 @@ class Tables(NamedTuple):
     mixed_s: Column
     head_s: Column
     draft_s: Column
+    launched_s: Column
+    outlasting_s: Column
     decode_bytes: Column
     mixed_bytes: Column
     head_bytes: Column

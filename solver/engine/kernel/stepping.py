@@ -5,6 +5,7 @@ import math
 from solver.engine.kernel.admission import cache_is_full, evict, retire, send
 from solver.engine.kernel.compiled import entry, inner
 from solver.engine.kernel.completions import next_end
+from solver.engine.kernel.launching import composed_before_end_s, handed_on_after_s
 from solver.engine.kernel.line import join_line, next_there, notice
 from solver.engine.kernel.prefill import sample_first_tokens, take_prompts
 from solver.engine.kernel.prefixes import forget, free_tokens
@@ -67,12 +68,15 @@ def mixed_step(
     u.busy += duration
     u.steps += 1
     before = u.front
-    u.front = max(u.front, u.now) + rows * rules.token_front_end_s
+    if rules.launches:
+        send_due(rules, u, requests, queues)
+    u.previous = composed_before_end_s(rules, tables, tokens, decoding, duration, u.previous)
+    later = handed_on_after_s(rules, u, requests, queues, tables, whole, u.previous)
+    u.front = max(u.front, u.now + later) + rows * rules.token_front_end_s
     if rules.hashes:
         send_due(rules, u, requests, queues)  # what is sent by those that end now is not taken in with what came before
         if whole:
             answer(rules, u, requests, queues, whole)
-    u.previous = duration
     if rules.sessions:
         forget(rules, u, queues.chains, 0.0)
     if decoding:
@@ -186,12 +190,15 @@ def decode_stretch(
     u.now += duration
     u.busy += duration
     u.steps += steps
-    if rules.hashes:
+    if rules.hashes or rules.launches:
         send_due(rules, u, requests, queues)
     before = u.front
     u.front = max(u.front + produced * rules.token_front_end_s, u.now + sequences * gain * rules.token_front_end_s)
     note_gap(rules, u, gaps, (u.front - before) / (steps * gain), produced)
     u.previous = (start_s + growth * (steps - 1)) * (1.0 + rules.clock_sag_fraction * u.heat)
+    later = handed_on_after_s(rules, u, requests, queues, tables, 0, u.previous)
+    if later > 0.0:
+        u.front = max(u.front, u.now + later + sequences * gain * rules.token_front_end_s)
     if rules.sessions:
         forget(rules, u, queues.chains, produced - sequences * gain)
     u.step += steps

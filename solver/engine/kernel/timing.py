@@ -3,6 +3,7 @@
 import math
 
 from solver.engine.kernel.compiled import inner
+from solver.engine.kernel.launching import launched_longer_s
 from solver.engine.kernel.records import Gaps, Rules, State, Tables
 
 
@@ -106,6 +107,7 @@ def mixed_duration(
     # A prompt that is not cut may exceed the table: its time grows in proportion.
     longest = len(tables.mixed_s) - 1
     duration: float = tables.mixed_s[tokens] if tokens <= longest else tables.mixed_s[longest] * tokens / longest
+    duration += launched_longer_s(rules, tables, tokens, decoding)
     duration += tables.head_s[rows] + pair_time + decoding * rules.sequence_s + rules.lane_step_s
     attention_s = 0.0
     if decoding:

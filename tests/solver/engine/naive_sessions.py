@@ -216,6 +216,18 @@ class NaiveSessions(NaiveEngine):
         while self.due and min(self.due)[0] <= self.now:
             self.send_soonest()
 
+    def hear(self) -> None:
+        if self.s.launches_in_line and self.tables.launched_s.any():
+            self.send_due()
+
+    def lined(self) -> bool:
+        return self.cache.tier_blocks[0] > 0
+
+    def left_to_compute(self, job: Job) -> int:
+        assert isinstance(job, Turn)
+        asked = (job.prompt + job.produced - 1) // self.block
+        return job.prompt + job.produced - self.cache.find(job.names[:asked]) * self.block
+
     def wait_for_hashes(self) -> None:
         if not self.intake[1] <= self.now < self.hashed:
             return

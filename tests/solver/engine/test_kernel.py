@@ -93,6 +93,7 @@ def random_case(seed: int) -> Case:
         tokens_per_step=1.0 if width == 1 else rng.choice([1.0, 1.7, 2.9]),
         query_tokens=width,
         prefilled=rng.random() < 0.15,
+        launches_in_line=False,  # which the plain loop does not know: ``naive_engine`` judges it
     )
     if width > 1 and rng.random() < 0.5:
         tables = replace(tables, draft_s=1e-4 * np.arange(SEATS * 3 + 1))
@@ -164,7 +165,7 @@ class TestKernelEqualsPlainPython:
     def test_many_evictions(self) -> None:
         """Each leaves a key in the heap of completions, which has room for twice as many as can be right."""
         tables, schedule = tables_of(MODELS[0], 2048)
-        schedule = replace(schedule, max_sequences=SEATS, kv_cache_tokens=40_000.0)
+        schedule = replace(schedule, max_sequences=SEATS, kv_cache_tokens=40_000.0, launches_in_line=False)
         rng = random.Random(5)
         prompts, outputs = ([rng.randint(*span) for _ in range(400)] for span in ((20, 300), (2_000, 6_000)))
         case = Case(tables, schedule, prompts, outputs, {"concurrency": 200})
