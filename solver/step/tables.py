@@ -128,7 +128,7 @@ class StepTables:
 def tables_bytes(tables: StepTables) -> int:
     """Memory that tables take."""
     columns = (
-        tables.decode_s, tables.mixed_s, tables.head_s, tables.draft_s,
+        tables.decode_s, tables.mixed_s, tables.head_s, tables.draft_s, tables.launched_s, tables.outlasting_s,
         tables.decode_bytes, tables.mixed_bytes, tables.head_bytes,
     )  # fmt: skip
     return sum(column.nbytes for column in columns)

@@ -43,7 +43,7 @@ def test_loads_that_were_measured_behind_four_processes(client: TestClient, run:
         mean = found[figure]["mean"]
         assert mean["expected"] == pytest.approx(measured[figure]["mean"], rel=within)
         assert mean["low"] <= measured[figure]["mean"] <= mean["high"]
-    assert found["output_tokens_per_s"]["expected"] == pytest.approx(measured["output_tokens_per_s"], rel=0.06)
+    assert found["output_tokens_per_s"]["expected"] == pytest.approx(measured["output_tokens_per_s"], rel=0.08)
 
 
 def test_one_process_holds_such_a_load_back(client: TestClient) -> None:
