@@ -71,14 +71,14 @@ def mixed_step(
     if rules.launches:
         send_due(rules, u, requests, queues)
     u.previous = composed_before_end_s(rules, tables, tokens, decoding, duration, u.previous)
+    if rules.sessions:
+        forget(rules, u, queues.chains, 0.0)
     later = handed_on_after_s(rules, u, requests, queues, tables, whole, u.previous)
     u.front = max(u.front, u.now + later) + rows * rules.token_front_end_s
     if rules.hashes:
         send_due(rules, u, requests, queues)  # what is sent by those that end now is not taken in with what came before
         if whole:
             answer(rules, u, requests, queues, whole)
-    if rules.sessions:
-        forget(rules, u, queues.chains, 0.0)
     if decoding:
         u.step += 1
         u.context += decoding * rules.gain
@@ -196,11 +196,11 @@ def decode_stretch(
     u.front = max(u.front + produced * rules.token_front_end_s, u.now + sequences * gain * rules.token_front_end_s)
     note_gap(rules, u, gaps, (u.front - before) / (steps * gain), produced)
     u.previous = (start_s + growth * (steps - 1)) * (1.0 + rules.clock_sag_fraction * u.heat)
+    if rules.sessions:
+        forget(rules, u, queues.chains, produced - sequences * gain)
     later = handed_on_after_s(rules, u, requests, queues, tables, 0, u.previous)
     if later > 0.0:
         u.front = max(u.front, u.now + later + sequences * gain * rules.token_front_end_s)
-    if rules.sessions:
-        forget(rules, u, queues.chains, produced - sequences * gain)
     u.step += steps
     u.since_admission = (u.since_admission + steps) % rules.admission_interval
     u.context += produced

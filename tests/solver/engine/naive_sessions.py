@@ -219,6 +219,7 @@ class NaiveSessions(NaiveEngine):
     def hear(self) -> None:
         if self.s.launches_in_line and self.tables.launched_s.any():
             self.send_due()
+            self.shrink()
 
     def lined(self) -> bool:
         return self.cache.tier_blocks[0] > 0
