@@ -93,12 +93,13 @@ class Rates:
     eager_linear_layer_s: Quantity
     eager_latent_layer_s: Quantity
     captured_latent_layer_s: Quantity
+    """Launching latent attention over prompts between captured pieces of a step; over replies beside them, the next."""
     captured_latent_replies_s: Quantity
     captured_linear_layer_s: Quantity
+    """The same of recurrent layers."""
     captured_linear_replies_s: Quantity
     delta_launch_ratio: Quantity
     """Launching a layer with a gated delta rule, over one with a state space."""
-    """Launching latent attention over prompts between captured pieces of a step."""
     eager_collective_s: Quantity
     eager_exchange_call_s: Quantity
     """Launching one call of an exchange from the host, where copies have different numbers of tokens."""

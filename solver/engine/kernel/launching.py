@@ -17,6 +17,13 @@ def beside_s(rules: Rules, tokens: int, decoding: int) -> float:
 
 
 @inner
+def outlasting_s(rules: Rules, tables: Tables, tokens: int, decoding: int) -> float:
+    """Seconds for which launching a step with prompts lasts longer than the device's work; below 0 where the work does."""
+    seconds: float = tables.outlasting_s[min(tokens, len(tables.outlasting_s) - 1)]
+    return seconds + beside_s(rules, tokens, decoding)
+
+
+@inner
 def launching_s(rules: Rules, tables: Tables, tokens: int, decoding: int) -> float:
     """Seconds for which launching a step with prompts keeps the loop busy."""
     seconds: float = tables.launched_s[min(tokens, len(tables.launched_s) - 1)]
@@ -28,8 +35,7 @@ def launched_longer_s(rules: Rules, tables: Tables, tokens: int, decoding: int) 
     """Seconds that a step with prompts takes longer because others decode in it, and launching outlasts the device's work."""
     if not rules.launches:
         return 0.0
-    outlasting: float = tables.outlasting_s[min(tokens, len(tables.outlasting_s) - 1)]
-    return max(outlasting + beside_s(rules, tokens, decoding), 0.0) - max(outlasting, 0.0)
+    return max(outlasting_s(rules, tables, tokens, decoding), 0.0) - max(outlasting_s(rules, tables, tokens, 0), 0.0)
 
 
 @inner
@@ -44,8 +50,7 @@ def composed_before_end_s(
     if not rules.launches:
         return duration
     launching = launching_s(rules, tables, tokens, decoding)
-    outlasting: float = tables.outlasting_s[min(tokens, len(tables.outlasting_s) - 1)]
-    if outlasting + beside_s(rules, tokens, decoding) <= 0.0:
+    if outlasting_s(rules, tables, tokens, decoding) <= 0.0:
         launching = max(launching - rules.lag_fraction * previous, 0.0)
     return max(duration - launching, 0.0)
 

@@ -71,7 +71,10 @@ class Rules:
 
 @dataclass(slots=True)
 class State:
-    """Where a run is. The lower half counts entries of queues; see the symbols above."""
+    """Where a run is. The lower half counts entries of queues; see the symbols above.
+
+    previous: seconds before the end of the last step at which the next one may have been composed at most.
+    """
 
     now: float = 0.0
     front: float = 0.0
