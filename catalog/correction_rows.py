@@ -50,6 +50,8 @@ class EvidenceRow(Row):
     model_class: str
     benchmarks: list[str]
     factors: dict[str, float]
+    random_routing: bool = False
+    """Weights of random values sent tokens to fewer experts than trained ones are expected to (sets from 9 on say so)."""
 
 
 class AccuracyRow(Row):

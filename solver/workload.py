@@ -368,6 +368,8 @@ class EngineSettings:
     """Most tokens of a step that runs as a captured graph; None: as many as the engine captures unless told."""
     scan_kernel: str | None = None
     """Whose kernels scan prompts in layers of a gated delta rule: triton or flashinfer; None: as the engine chooses on the device."""
+    random_weights: bool = False
+    """Weights hold random values, as benchmarks without a checkpoint do: a router then chooses experts as random weights do."""
     any_release: bool = False
     """Asked about without a release, or with one of an earlier generation: intervals hold what releases differ by. What is planned
     starts with a release of today."""

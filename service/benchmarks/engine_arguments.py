@@ -77,6 +77,8 @@ def engine_settings(name: str, version: str | None, arguments: Sequence[str]) ->
     4
     >>> engine_settings("vllm", "0.24.0", ["--gdn-prefill-backend", "triton"]).scan_kernel
     'triton'
+    >>> engine_settings("vllm", "0.24.0", ["--load-format", "dummy"]).random_weights
+    True
     """
     values = _flags(arguments)
     stated: dict[str, Any] = {}  # the fields are of int and of float
@@ -103,7 +105,10 @@ def engine_settings(name: str, version: str | None, arguments: Sequence[str]) ->
     positive = {field: value for field, value in stated.items() if 0 < value < 1e9}
     kernel = values.get("--gdn-prefill-backend")
     return replace(
-        EngineSettings(name, version), scan_kernel=kernel if kernel in (TRITON, FLASHINFER) else None, **positive
+        EngineSettings(name, version),
+        scan_kernel=kernel if kernel in (TRITON, FLASHINFER) else None,
+        random_weights=values.get("--load-format") == "dummy",
+        **positive,
     )
 
 

@@ -144,18 +144,22 @@ def base_prediction(upload: BenchmarkUpload, shape: LlmShape, facts: PlannerFact
     if device is None or prompt is None or output is None or output.maximum < 1:
         return None
     traffic = Traffic(prompt, output, upload.traffic.shared_prefix_fraction)
-    layout, precision = context.layout, context.precision
+    layout, precision, settings = context.layout, context.precision, _settings(upload)
+    constants = resolve_constants(
+        facts.priors, device=device.id, family=device.family, engine=settings.name, llm=context.llm,
+        random_weights=settings.random_weights,
+    )  # fmt: skip
     try:
         configuration = deploy(
             shape,
             device,
-            resolve_constants(facts.priors, device=device.id, family=device.family, engine=context.engine.name, llm=context.llm),
+            constants,
             Layout(
                 layout.tensor_parallel or 1, layout.pipeline_parallel or 1, layout.data_parallel or 1,
                 layout.expert_parallel or 1,
             ),
             Precision(precision.weights or "", precision.kv_cache or ""),
-            _settings(upload),
+            settings,
             traffic,
         ).configuration  # fmt: skip
     except FigureMissingError:
@@ -202,6 +206,7 @@ def cell_of(configuration: Configuration) -> Cell:
         configuration.shape.id,
         configuration.precision,
         configuration.layout,
+        configuration.random_routing,
     )
 
 

@@ -139,7 +139,10 @@ def _engine_correction(
         },
         spreads=spreads(runs, left_out),
         own_spreads=own_spreads(runs, here),
-        evidence=[_evidence(group, members, here) for group, members in by_group(runs).items()],
+        evidence=[
+            _evidence(group, members, here, trained_evenness(catalog, priors, device, engine), fit)
+            for group, members in by_group(runs).items()
+        ],
         accuracy=accuracy(runs, left_out, physics, fit.constants),
         borrowed_widening=base.si("interval_widening_borrowed"),
         unseen_widening=base.si("interval_widening_unseen"),
@@ -235,8 +238,26 @@ def _spread_rows(values: Mapping[tuple[str, str], list[RunMiss]]) -> list[Spread
     ]  # fmt: skip
 
 
-def _evidence(group: str, members: Sequence[Measurement], predictions: Predictions) -> EvidenceRow:
+def trained_evenness(
+    catalog: Catalog, priors: tuple[ConstantPrior, ...], device: str, engine: str
+) -> Mapping[str, float]:
+    """How unevenly a trained router is expected to spread tokens at most, by routing constant: the low end of the catalog's range."""
+    stated = constants_of(catalog, priors, device, engine)
+    return {name: stated.priors[name].low for name in ROUTING if name in stated.priors}
+
+
+def _evidence(
+    group: str,
+    members: Sequence[Measurement],
+    predictions: Predictions,
+    trained: Mapping[str, float],
+    fit: Fit,
+) -> EvidenceRow:
+    """trained: least evenness of trained routers, by routing constant."""
     configuration = members[0].configuration
+    routing = routing_constant(configuration.precision.weights)
+    routed = fit.fitted.get(owned(routing, configuration.shape.id))
+    uneven = routed is not None and routed.taken and routed.value < trained.get(routing, 0.0)
     layout, precision = configuration.layout, configuration.precision
     factors = {}
     for metric in METRICS:
@@ -254,6 +275,7 @@ def _evidence(group: str, members: Sequence[Measurement], predictions: Predictio
         model_class=members[0].model_class,
         benchmarks=[run.id for run in members],
         factors=factors,
+        random_routing=configuration.random_routing and uneven,
     )
 
 

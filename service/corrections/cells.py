@@ -5,15 +5,21 @@ from solver.layout import Layout
 from solver.precision import Precision
 
 
+RANDOM = "random"
+"""Ends the text of a cell whose experts random weights chose."""
+
+
 def cell_text(cell: Cell) -> str:
     """
     >>> cell_text(Cell("h200-sxm", "vllm", "llama-3.1-8b", Precision("fp8", "bf16"), Layout(2)))
     'h200-sxm|vllm|llama-3.1-8b|fp8|bf16|2.1.1.1'
+    >>> cell_text(Cell("h200-sxm", "vllm", "mixtral-8x7b", Precision("fp8", "bf16"), Layout(2), random_routing=True))
+    'h200-sxm|vllm|mixtral-8x7b|fp8|bf16|2.1.1.1|random'
     """
     layout, precision = cell.layout, cell.precision
     degrees = (layout.tensor_parallel, layout.pipeline_parallel, layout.data_parallel, layout.expert_parallel)
     parts = (cell.device, cell.engine, cell.llm, precision.weights, precision.kv_cache, ".".join(map(str, degrees)))
-    return "|".join(parts)
+    return "|".join((*parts, RANDOM) if cell.random_routing else parts)
 
 
 DEVICE_NOTE = "device|"
@@ -42,5 +48,6 @@ def cell_from_text(text: str) -> Cell:
     >>> cell_from_text("h200-sxm|vllm|llama-3.1-8b|fp8|bf16|2.1.1.1").layout.tensor_parallel
     2
     """
-    device, engine, llm, weights, kv_cache, degrees = text.split("|")
-    return Cell(device, engine, llm, Precision(weights, kv_cache), Layout(*(int(d) for d in degrees.split("."))))
+    device, engine, llm, weights, kv_cache, degrees, *routing = text.split("|")
+    layout = Layout(*(int(d) for d in degrees.split(".")))
+    return Cell(device, engine, llm, Precision(weights, kv_cache), layout, routing == [RANDOM])

@@ -70,6 +70,7 @@ def measurement(
         max_context_tokens=int(argument(engine["arguments"], "--max-model-len", str(shape.max_context_tokens))),
         max_captured_tokens=told.max_captured_tokens,
         scan_kernel=told.scan_kernel,
+        random_weights=told.random_weights,
     )
     deployed = deploy(
         shape,

@@ -87,7 +87,13 @@ def predicted_runs(
     catalog: Catalog, runs: Sequence[PublicRunRow], *, stated: bool = True, missed: bool = False
 ) -> list[EstimatedOut | None]:
     """In order; None where a run is refused. missed: with intervals as the service gives them, else by the ranges of constants alone."""
-    snapshot = bare_snapshot(catalog, missed=missed)
+    return predicted_by(bare_snapshot(catalog, missed=missed), catalog, runs, stated=stated)
+
+
+def predicted_by(
+    snapshot: CatalogSnapshot, catalog: Catalog, runs: Sequence[PublicRunRow], *, stated: bool = True
+) -> list[EstimatedOut | None]:
+    """The same by the constants of a snapshot."""
     shapes = {run.llm: llm_from_row(catalog.llms[run.llm].model_dump(mode="json")) for run in runs}
 
     def told(run: PublicRunRow) -> EstimatedOut | None:

@@ -31,6 +31,7 @@ def _engine_correction(row: EngineCorrectionRow) -> EngineCorrection:
                 layout=Layout(e.tensor_parallel, e.pipeline_parallel, e.data_parallel, e.expert_parallel),
                 benchmarks=tuple(e.benchmarks),
                 factors=dict(e.factors),
+                random_routing=e.random_routing,
             )
             for e in row.evidence
         ),
@@ -67,6 +68,11 @@ def measured_models(correction: EngineCorrectionRow, name: str) -> list[str]:
     return sorted(
         {e.llm for e in correction.evidence if e.model_class == "moe" and routing_constant(e.weights) == name}
     )
+
+
+def told_by_random_weights(correction: EngineCorrectionRow, name: str, llm: str) -> bool:
+    """Whether a model's routing constant is that of random weights, which says nothing of trained ones."""
+    return any(e.random_routing and e.llm == llm and routing_constant(e.weights) == name for e in correction.evidence)
 
 
 DEVICE_LEVEL = (
@@ -141,9 +147,12 @@ def corrected_priors(row: CorrectionSetRow | None) -> tuple[ConstantPrior, ...]:
                 reach.append(("*", correction.family, "borrowed"))
             for device, family, basis in reach:
                 priors.extend(
-                    ConstantPrior(name, family, device, correction.engine, constant.value, low, high, basis, llms)
+                    ConstantPrior(
+                        name, family, device, correction.engine, constant.value, low, high, basis, llms,
+                        random_weights=any(told_by_random_weights(correction, name, llm) for llm in llms),
+                    )
                     for llms in models
-                )
+                )  # fmt: skip
     return tuple(priors)
 
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from service.deployments.plan import DeploymentPlan, DeviceMemory, ReplicaKind
-from service.estimates.predict import constants_for
 from service.recommendations.adapters import adapters_from_wire, with_adapters
 from service.recommendations.catalog_snapshot import CatalogSnapshot
 from service.recommendations.from_rows import (
@@ -30,7 +29,7 @@ def _memory(kind: ReplicaKind, snapshot: CatalogSnapshot, shape: LlmShape) -> De
     if line.engine_settings is None or line.partition is not None or device is None:
         return None
     try:
-        constants = constants_for(snapshot, device, line.engine, shape)
+        constants = snapshot.constants(device, line.engine, shape.id)
         layout, engine = layout_from_wire(line.layout), engine_from_wire(line.engine_settings)
         taken = memory_of_engine(shape, device, constants, layout, engine)
         precision = precision_from_wire(line.precision)

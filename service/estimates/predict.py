@@ -19,6 +19,7 @@ from service.recommendations.front_end import front_end_doubt
 from service.recommendations.images import image_tokens, images_from_wire, present_images, with_images
 from service.recommendations.lasting_queue import lasting_queue_doubt, present_lasting_queue
 from service.recommendations.present import present_interval, present_percentiles, present_power
+from service.wire.deployment import EngineIn
 from service.wire.estimates import (
     BottleneckOut,
     BoundOut,
@@ -84,7 +85,7 @@ def predict(case: Case, tables_of: TablesOf = Configuration.tables) -> Estimated
     deployed = deploy(
         shape,
         case.device,
-        constants_for(case.snapshot, case.device, asked.engine.name, case.shape),
+        constants_for(case.snapshot, case.device, asked.engine, case.shape),
         layout_from_wire(asked.layout),
         precision_from_wire(asked.precision),
         engine_from_wire(asked.engine),
@@ -217,9 +218,9 @@ def served_traffic(asked: EstimateIn, shape: LlmShape) -> tuple[Traffic, float]:
     return served_within(traffic, context)
 
 
-def constants_for(snapshot: CatalogSnapshot, device: Device, engine: str, shape: LlmShape) -> Constants:
+def constants_for(snapshot: CatalogSnapshot, device: Device, engine: EngineIn, shape: LlmShape) -> Constants:
     """The constants of a device under an engine for a model."""
-    return snapshot.constants(device, engine, shape.id)
+    return snapshot.constants(device, engine.name, shape.id, random_weights=engine.load_format == "dummy")
 
 
 def with_drafting(case: Case, deployed: Deployed, traffic: Traffic) -> tuple[Deployed, SpeculativeOut | None]:
@@ -233,7 +234,7 @@ def with_drafting(case: Case, deployed: Deployed, traffic: Traffic) -> tuple[Dep
         check_draft_model_captured(case.asked.engine.name, case.asked.engine.version)
         shape = case.shapes[asked.draft_llm]
         weights = asked.draft_weights or deployed.configuration.precision.weights
-        constants = constants_for(case.snapshot, case.device, case.asked.engine.name, shape)
+        constants = constants_for(case.snapshot, case.device, case.asked.engine, shape)
         draft = DraftModel(shape, weights, constants)
     decoding = SpeculativeDecoding(asked.draft_tokens, asked.acceptance_fraction, share)
     mean_context = traffic.prompt.mean + traffic.output.mean

@@ -85,7 +85,7 @@ def _pool(case: DisaggregatedCase, asked: PoolIn, traffic: Traffic) -> tuple[Dep
     deployed = deploy(
         case.shape,
         device,
-        constants_for(case.snapshot, device, engine.name, case.shape),
+        constants_for(case.snapshot, device, engine, case.shape),
         layout,
         replace(precision, weights=asked.weights or precision.weights),
         engine_from_wire(engine),

@@ -14,7 +14,7 @@ def smallest_layout(case: Case) -> LayoutIn | None:
     asked = with_context(case.asked, case.shape)
     traffic, _ = served_traffic(asked, case.shape)
     asked, shape = served_shape(asked, case.shape, traffic)
-    constants = constants_for(case.snapshot, case.device, asked.engine.name, case.shape)
+    constants = constants_for(case.snapshot, case.device, asked.engine, case.shape)
     most = max((n.devices for n in case.snapshot.nodes.values() if n.device.id == case.device.id), default=1)
     for degree in legal_tensor_parallels(case.shape, most, asked.precision.weights):
         layout = LayoutIn(tensor_parallel=degree)

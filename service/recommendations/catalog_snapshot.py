@@ -66,16 +66,19 @@ class CatalogSnapshot:
     """Offers of machines bought for this request alone, by id: how their price comes about."""
     not_bought: Mapping[str, str] = field(default_factory=dict)
     """Devices that nobody rents out and that cannot be bought either: the figure of their costs that is missing."""
-    _constants: dict[tuple[str, str, str], Constants] = field(
+    _constants: dict[tuple[str, str, str, bool], Constants] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def constants(self, device: Device, engine: str, llm: str) -> Constants:
+    def constants(self, device: Device, engine: str, llm: str, *, random_weights: bool = False) -> Constants:
         """Those of a device under an engine for a model; many estimates ask for the same."""
-        key = (device.id, engine, llm)
+        key = (device.id, engine, llm, random_weights)
         found = self._constants.get(key)
         if found is None:
-            found = resolve_constants(self.priors, device=device.id, family=device.family, engine=engine, llm=llm)
+            found = resolve_constants(
+                self.priors, device=device.id, family=device.family, engine=engine, llm=llm,
+                random_weights=random_weights,
+            )  # fmt: skip
             if len(self._constants) >= MOST_CONSTANTS:
                 self._constants.clear()
             self._constants[key] = found

@@ -292,6 +292,7 @@ def engine_from_wire(asked: EngineIn) -> EngineSettings:
         asked.api_servers,
         asked.max_captured_tokens,
         asked.scan_kernel,
+        asked.load_format == "dummy",
         any_release=asked.release == "any" if asked.version is None else is_current(asked.name, asked.version) is False,
     )  # fmt: skip
 

@@ -65,6 +65,10 @@ class EngineIn(Request):
     """vLLM's --gdn-prefill-backend, of models with gated delta rules (Qwen3-Next, Qwen3.5); null: FlashInfer's on Hopper and on data-centre
     Blackwell, Triton's elsewhere, and intervals hold the other where vLLM is not told and could have either."""
 
+    load_format: Literal["auto", "dummy"] = "auto"
+    """vLLM's and SGLang's --load-format; dummy: weights hold random values, as in benchmarks without a checkpoint. Routers of mixtures
+    then spread tokens over experts as was measured with such, less evenly than trained ones, so that steps are shorter."""
+
     @model_validator(mode="after")
     def _disk_under_host_memory(self) -> Self:
         if self.disk_cache_gib and not self.host_cache_gib:

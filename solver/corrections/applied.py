@@ -40,13 +40,15 @@ Spreads = Mapping[tuple[str, str], tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was measured of one configuration. factors: measured over predicted by metric, shrunk by how few runs."""
+    """What was measured of one configuration. factors: measured over predicted by metric, shrunk by how few runs. random_routing: random
+    weights sent its tokens to fewer experts than trained ones are expected to, so that it says nothing of a server with those."""
 
     llm: str
     precision: Precision
     layout: Layout
     benchmarks: tuple[str, ...]
     factors: Mapping[str, float]
+    random_routing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +92,15 @@ class EngineCorrection:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One configuration on one device under one engine: what uploaded results are gathered by."""
+    """One configuration on one device under one engine: what uploaded results are gathered by. random_routing: weights of random values
+    choose its experts."""
 
     device: str
     engine: str
     llm: str
     precision: Precision
     layout: Layout
+    random_routing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +139,9 @@ class CorrectionSet:
             self, number=number, cells=cells, probed=probed, uploaded={key: tuple(own) for key, own in uploaded.items()}
         )
 
-    def relatives(self, device: str, engine: str, llm: str) -> list[Relative]:
+    def relatives(self, device: str, engine: str, llm: str, *, random_routing: bool = False) -> list[Relative]:
         """Measured configurations of a model on a device under an engine; none where nothing was uploaded."""
-        own = self.uploaded.get((device, engine, llm), ())
+        own = [cell for cell in self.uploaded.get((device, engine, llm), ()) if cell.random_routing == random_routing]
         if not own:
             return []
         taken = {(cell.precision, cell.layout) for cell in own}
@@ -150,7 +154,7 @@ class CorrectionSet:
             for home in self.corrections
             if (home.device, home.engine) == (device, engine)
             for e in home.evidence
-            if e.llm == llm and (e.precision, e.layout) not in taken
+            if e.llm == llm and (random_routing or not e.random_routing) and (e.precision, e.layout) not in taken
         ]
 
 
@@ -179,6 +183,7 @@ def correction_for(
     layout: Layout,
     kin_shrinkage: Callable[[], Shrinkage] | None = None,
     closed_loop: bool = False,
+    random_routing: bool = False,
 ) -> Correction | None:
     """What the set says about one configuration; None where nothing measured reaches it.
 
@@ -187,6 +192,7 @@ def correction_for(
     few runs made is no measure of what another version does).
     kin_shrinkage: asked where other configurations of the model were uploaded, whose factors this one then shares
     (``solver.corrections.kin``); without it they say nothing.
+    random_routing: of random weights that choose among experts; what was measured so speaks of no other.
     closed_loop: of a number of requests in flight, whose spreads are apart where this engine version was measured on this device, and
     for mean times to first tokens elsewhere too.
     """
@@ -194,12 +200,14 @@ def correction_for(
     at_home = found is not None and found.device == device and (version is None or version in found.versions)
     if closed_loop and at_home and found is not None:
         found = found.of_closed_loops()
-    cell = current.cells.get(Cell(device, engine, llm, precision, layout))
+    cell = current.cells.get(Cell(device, engine, llm, precision, layout, random_routing))
     if cell is not None and (version is None or version in cell.versions):
         home = found if found is not None and found.device == device else None
         spreads = _by_metric(home.own_spreads, model_class, home.unseen_widening) if home is not None else {}
         return Correction("measured", cell.benchmarks, with_followers(cell.factors), spreads, cell.ranges)
-    relatives = current.relatives(device, engine, llm) if kin_shrinkage is not None else []
+    relatives = (
+        current.relatives(device, engine, llm, random_routing=random_routing) if kin_shrinkage is not None else []
+    )
     kin = (
         kin_of(relatives, precision.weights, version, kin_shrinkage(), layout)
         if kin_shrinkage is not None and relatives
@@ -211,8 +219,13 @@ def correction_for(
     if found is None:
         return Correction("borrowed", cited, shared, by_load=by_load) if kin is not None else None
     own = next(
-        (e for e in found.evidence if (e.llm, e.precision, e.layout) == (llm, precision, layout)), None
-    )  # fmt: skip
+        (
+            e
+            for e in found.evidence
+            if (e.llm, e.precision, e.layout) == (llm, precision, layout) and (random_routing or not e.random_routing)
+        ),
+        None,
+    )
     if at_home and own is not None:
         spreads = _by_metric(found.own_spreads, model_class, found.unseen_widening)
         return Correction("measured", own.benchmarks, with_followers(own.factors), spreads)
@@ -322,6 +335,7 @@ def configuration_correction(
             *(configuration.constants.si(name) for name in ("kin_shrinkage", "kin_run_shrinkage", "kin_bandwidth"))
         ),
         closed_loop=as_measured and load is not None and load.kind == "closed",
+        random_routing=configuration.random_routing,
     )
     if configuration.device.partition is not None:
         found = on_instance(current, configuration.device, configuration.engine.name, model_class)

@@ -66,6 +66,11 @@ class Configuration:
         return engine_profile(self.engine.name)
 
     @property
+    def random_routing(self) -> bool:
+        """Do weights of random values choose its experts?"""
+        return self.engine.random_weights and self.shape.is_moe
+
+    @property
     def lanes(self) -> int:
         """Batches in flight over the whole deployment: pipeline stages times data-parallel copies."""
         return self.layout.pipeline_parallel * self.layout.data_parallel

@@ -268,6 +268,8 @@ class ConstantPrior:
     """A property of these models alone, such as how evenly a router spreads tokens; of any where none is named."""
     evidence: tuple[str, ...] = ()
     """Micro-measurements of the device that the value comes from."""
+    random_weights: bool = False
+    """Told by weights of random values, and true of such alone."""
 
 
 @dataclass(frozen=True)
@@ -363,11 +365,17 @@ class Constants:
 
 
 def resolve_constants(
-    rows: Iterable[ConstantPrior], *, device: str, family: str, engine: str, llm: str | None = None
+    rows: Iterable[ConstantPrior],
+    *,
+    device: str,
+    family: str,
+    engine: str,
+    llm: str | None = None,
+    random_weights: bool = False,
 ) -> Constants:
     """Pick, for every constant, the most specific row: a device before its family before everything, engine likewise.
 
-    Rows about some models apply to these alone, and before all others.
+    Rows about some models apply to these alone, and before all others; those that random weights told only where weights are random.
 
     >>> rows = [ConstantPrior("link_efficiency", f, "*", "*", v, 0.1, 1.0, "analytical") for f, v in (("*", 0.5), ("hopper", 0.8))]
     >>> resolve_constants(rows, device="h200-sxm", family="hopper", engine="vllm").si("link_efficiency")
@@ -380,6 +388,7 @@ def resolve_constants(
         and row.family in ("*", family)
         and row.engine in ("*", engine)
         and (not row.llms or llm in row.llms)
+        and (random_weights or not row.random_weights)
     ]
     subject = f"{device} under {engine}"
     best = _most_specific(applying)

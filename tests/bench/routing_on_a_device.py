@@ -64,9 +64,10 @@ class Tables:
         import torch
 
         liking = popularity_logarithms(table.shape[-1], self.shape, np.random.default_rng(number))
-        about = torch.from_numpy(liking).to(table.device, torch.float32)
-        chance = torch.rand(table.shape, device=table.device).clamp_(1e-7, 1.0 - 1e-7)
-        table.copy_((about - torch.log(-torch.log(chance))) * SCALE)
+        with torch.inference_mode():  # as the engine made them, outside which they cannot be written
+            about = torch.from_numpy(liking).to(table.device, torch.float32)
+            chance = torch.rand(table.shape, device=table.device).clamp_(1e-7, 1.0 - 1e-7)
+            table.copy_((about - torch.log(-torch.log(chance))) * SCALE)
 
     def follow(self) -> None:
         """Draws all tables anew when another shape is asked for."""
