@@ -158,8 +158,8 @@ def physics_constants(catalog: Catalog, priors: tuple[ConstantPrior, ...], devic
 
 
 def routed_models(runs: Iterable[Measurement]) -> list[tuple[str, str]]:
-    """(routing constant, model) of every mixture of experts measured: how a router spreads tokens belongs to the weights."""
-    configurations = [run.configuration for run in runs if run.configuration.shape.is_moe]
+    """(routing constant, model) of every mixture of experts measured with random weights: how those spread tokens belongs to them."""
+    configurations = [run.configuration for run in runs if run.configuration.random_routing]
     return sorted({(routing_constant(c.precision.weights), c.shape.id) for c in configurations})
 
 

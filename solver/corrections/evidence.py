@@ -93,7 +93,10 @@ def draw_error_fractions(measurement: Measurement, constants: Constants) -> dict
 
 
 def _configured(measurement: Measurement, constants: Constants) -> Configuration:
-    return measurement.configuration.with_constants(constants.owned_by(measurement.configuration.shape.id))
+    configuration = measurement.configuration
+    # What belongs to a model is how its random weights route; experts that are drawn evenly are no matter of weights.
+    own = constants.owned_by(configuration.shape.id) if configuration.random_routing else constants
+    return configuration.with_constants(own)
 
 
 def _figures(configuration: Configuration, found: Replay) -> dict[Metric, float]:

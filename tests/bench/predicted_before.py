@@ -2,7 +2,8 @@
 
 Of 27 to 29 November 2026: bursts, of requests and of sessions, after which a queue was said to stay or to go; budgets of tokens a step
 that no run had; long prompts; models that nobody here had run; short prompts with many replies; engines told up to
-how many tokens to capture; copies of attention that share experts; recurrent layers between captured pieces. Predictions are
+how many tokens to capture; copies of attention that share experts; recurrent layers between captured pieces; experts that are drawn
+evenly. Predictions are
 files of the catalog that were written before (``catalog/benchmarks/predicted``); nothing is computed here.
 """
 
@@ -42,11 +43,21 @@ RUNS = {
     "Qwen3 30B-A3B on H200, fp8, steps of 1,024": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_steps-1024_v.json",
     "TP 2, steps of 8,192, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp2_captured-4096_v.json",
     "Nemotron 3 Nano on H200, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_nemotron-3-nano-30b-a3b_bf16_tp1_captured-4096_y.json",
+    "Qwen3 30B-A3B on H200, fp8, experts drawn evenly": "h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_even_z.json",
+    "Nemotron 3 Nano, experts drawn evenly": "h200-sxm_vllm-0.24.0_nemotron-3-nano-30b-a3b_bf16_tp1_even_z.json",
+    "DeepSeek-V2-Lite, experts drawn evenly": "h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp1_even_z.json",
+    "gpt-oss 120B, experts drawn evenly": "kept_back/h200-sxm_vllm-0.24.0_gpt-oss-120b_mxfp4_tp1_even_z.json",
     "Qwen3 30B-A3B, bf16, copies that share experts": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_bf16_dp2-ep2_captured-4096_x.json",
     "DeepSeek-V2-Lite on one H200, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp1_captured-4096_x.json",
     "DeepSeek-V2-Lite on H200, TP 2, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp2_captured-4096_w.json",
     "two copies of attention that share their experts": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_dp2-ep2_captured-4096_w.json",
 }
+IN_FITS = {
+    "q30ba3b-fp8-tp1-even": "h200-sxm/qwen3-even",
+    "nemo3nano-bf16-tp1-even": "h200-sxm/nemo-even",
+    "dsv2lite-bf16-tp1-even": "h200-sxm/dsv2-even",
+}
+"""Configurations that went into fits after they were predicted: by the group of their runs what their predictions begin with."""
 OF_COPIES_AND_LATENT_ATTENTION = tuple(RUNS)[-4:]
 IN_STEP = "two copies of attention that share their experts"
 """Predicted twice before they were measured: as the model was, and with the copies held in step."""
@@ -84,6 +95,7 @@ def predictions() -> dict[str, Any]:
             "2026-11-28-w",
             "2026-11-28-x",
             "2026-11-29-y",
+            "2026-11-29-z",
         )
         for name, said in read(str(Path("predicted") / f"{day}.json"))["predictions"].items()
     }
@@ -126,6 +138,17 @@ def show_cache(title: str, predicted: int, reported: Mapping[str, Any]) -> None:
             )
 
 
+def runs_of(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The runs of a file that were predicted, by name: those of fits say which load they are of at the end."""
+    if isinstance(found["runs"], dict):
+        return found["runs"]
+    group = found["group"]
+    named = {run["id"].removeprefix(f"{group}-").removesuffix("_z"): run for run in found["runs"]}
+    return {
+        name: run | {"predicted_as": f"{IN_FITS[group]}-{name}"} for name, run in named.items() if "again" not in name
+    }
+
+
 def show_runs(title: str, file: str, said: Mapping[str, Any]) -> None:
     """Each run of one file beside its prediction, and its cache."""
     found = read(file)
@@ -143,7 +166,7 @@ def show_runs(title: str, file: str, said: Mapping[str, Any]) -> None:
     )
     off: dict[str, list[float]] = {"ttft_ms": [], "tpot_ms": []}
     inside: dict[str, int] = dict.fromkeys(off, 0)
-    for name, run in found["runs"].items():
+    for name, run in runs_of(found).items():
         row = [name]
         foretold = said[run.get("predicted_as", name)]
         for figure, errors in off.items():

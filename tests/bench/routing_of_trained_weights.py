@@ -10,10 +10,12 @@ is said of them at that evenness and at what random weights of that model route 
 """
 
 import json
+import math
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -25,8 +27,15 @@ from catalog.serving_rows import PublicRunRow
 from service.corrections.public_runs import bare_snapshot, predicted_by
 from service.corrections.snapshot import ROUTING
 from service.recommendations.from_rows import llm_from_row
+from solver.corrections.evidence import predicted
+from solver.step.blocks import distinct_experts
+from tests.bench.routing_of_random_weights import measured_run
 
 EVENNESSES = (0.05, 0.2, 0.5, 1.0, 3.0, 20.0, 200.0)
+DRAWN = DEFAULT_ROOT / "kept_back" / "h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_drawn_z.json"
+EVEN = 1e6
+DRAWS = 4
+MS = 1e3
 MANY_CLIENTS = 16
 """For each copy of attention: with fewer, routing hardly tells."""
 
@@ -54,8 +63,44 @@ def at(catalog: Catalog, runs: Sequence[PublicRunRow], evenness: float) -> list[
     ]
 
 
+def show_drawn(catalog: Catalog) -> None:
+    """One server, its experts drawn by popularity of several evennesses, and what is said of it at each."""
+    drawn = json.loads(DRAWN.read_text())["runs"]
+    table = Table(
+        "load",
+        "evenness",
+        "experts said to be read of 128",
+        "TPOT ms, measured",
+        "said",
+        "off, %",
+        "TTFT ms, measured",
+        "said",
+    )
+    for name, run in sorted(drawn.items(), key=lambda one: (clients_of(one[1]), -(one[1]["evenness"] or math.inf))):
+        one = measured_run(catalog, name, run)
+        engine = replace(one.configuration.engine, max_captured_tokens=run["max_captured_tokens"])
+        one = replace(one, configuration=replace(one.configuration, engine=engine))
+        evenness = run["evenness"] or EVEN
+        told = predicted(one, one.configuration.constants.replaced(dict.fromkeys(ROUTING, evenness), "measured"), DRAWS)
+        of_tokens, first = ("time_per_output_token", "time_to_first_token")
+        group = next(group for group in one.configuration.shape.feed_forward if group.experts)
+        read = float(distinct_experts(group.experts, group.top_k, float(clients_of(run)), evenness))
+        table.add_row(
+            f"{clients_of(run)} clients", "even" if run["evenness"] is None else f"{evenness:g}", f"{read:.0f}",
+            *(f"{one.measured[of_tokens] * MS:.2f}", f"{told[of_tokens] * MS:.2f}"),
+            f"{100.0 * (told[of_tokens] / one.measured[of_tokens] - 1.0):+.1f}",
+            *(f"{one.measured[first] * MS:.0f}", f"{told[first] * MS:.0f}"),
+        )  # fmt: skip
+    Console(width=130).print(table)
+
+
+def clients_of(run: dict[str, Any]) -> int:
+    return int(run["benchmark"]["load"]["concurrency"])
+
+
 def main() -> None:
     catalog = read_catalog()
+    show_drawn(catalog)
     runs = of_mixtures(catalog)
     ratios = {evenness: at(catalog, runs, evenness) for evenness in EVENNESSES}
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
