@@ -61,6 +61,9 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "widened_expert_share": ConstantLaw(
         "ratio", 1.0, 0.02, 1.5, "products of routed experts whose weights are widened to 16 bits, over those of 16-bit weights"
     ),
+    "widened_expert_read_share": ConstantLaw(
+        "ratio", 1.0, 0.05, 1.5, "reading routed experts' weights that are widened to 16 bits, over reading others"
+    ),
     "expert_read_efficiency": _efficiency("reading routed experts' weights"),
     "kv_read_efficiency": _efficiency("reading a 16-bit KV cache in decode attention"),
     "kv_read_efficiency_8bit": _efficiency("reading an 8-bit KV cache in decode attention"),

@@ -266,7 +266,9 @@ def rates(
         attention_flop_per_s=wide_peak * c("attention_efficiency"),
         weight_bytes_per_s=memory * c("weight_read_efficiency") * (c("widened_read_share") if widened else 1.0),
         wide_bytes_per_s=memory * c("weight_read_efficiency"),
-        expert_bytes_per_s=memory * c("expert_read_efficiency"),
+        expert_bytes_per_s=memory
+        * c("expert_read_efficiency")
+        * (c("widened_expert_read_share") if widened_experts else 1.0),
         kv_bytes_per_s=memory * c("kv_read_efficiency_8bit" if eight_bit_cache else "kv_read_efficiency"),
         shared_read_fraction=c("shared_read_fraction"),
         stream_bytes_per_s=memory * c("stream_efficiency"),

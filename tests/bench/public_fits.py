@@ -68,7 +68,7 @@ class PublicFit(NamedTuple):
 
 FITS = (
     PublicFit("tensorrt-llm", ("token_front_end_us", "expert_layer_overhead_us", "kv_read_efficiency_8bit")),
-    PublicFit("vllm", ("widened_expert_share",), llm="gpt-oss", device="h100-sxm"),
+    PublicFit("vllm", ("widened_expert_share", "widened_expert_read_share"), llm="gpt-oss", device="h100-sxm"),
     PublicFit(
         "vllm",
         ("expert_half_width_8bit", "eager_expert_layer_us"),
