@@ -4,7 +4,6 @@ from solver.corrections.applied import Cell
 from solver.layout import Layout
 from solver.precision import Precision
 
-
 RANDOM = "random"
 """Ends the text of a cell whose experts random weights chose."""
 

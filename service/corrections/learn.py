@@ -132,7 +132,7 @@ def _release_evidence(cell: Cell, release: CorrectionSet | None) -> Evidence | N
             for c in release.corrections
             if (c.device, c.engine) == (cell.device, cell.engine)
             for e in c.evidence
-            if (e.llm, e.precision, e.layout) == (cell.llm, cell.precision, cell.layout)
+            if e.speaks_of(cell)
         ),
         None,
     )

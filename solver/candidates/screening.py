@@ -401,11 +401,12 @@ def _within_targets(
 
 
 def least_factor(corrections: CorrectionSet | None, llm: str) -> float:
-    """The smallest factor by which runs of any configuration of a model correct a prediction; at most 1."""
+    """The smallest factor by which runs of any configuration of a model correct a prediction; at most 1. Plans are of trained weights."""
     if corrections is None:
         return 1.0
-    evidence = (one.factors for each in corrections.corrections for one in each.evidence if one.llm == llm)
-    cells = (found.factors for cell, found in corrections.cells.items() if cell.llm == llm)
+    evidence = (one.factors for each in corrections.corrections for one in each.evidence
+                if one.llm == llm and not one.random_routing)  # fmt: skip
+    cells = (found.factors for cell, found in corrections.cells.items() if cell.llm == llm and not cell.random_routing)
     return min(1.0, *(factor for factors in (*evidence, *cells) for factor in factors.values()), 1.0)
 
 

@@ -5,7 +5,7 @@ configurations the fit had not seen. Sets are immutable; a new measurement makes
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -16,7 +16,7 @@ from solver.hardware import Device
 from solver.layout import Layout
 from solver.precision import Precision
 from solver.prediction.estimate import Correction
-from solver.prediction.spreads import in_quadrature, joined
+from solver.prediction.spreads import in_quadrature, joined, narrowest_of, widest_of
 from solver.step.constants import ConstantPrior
 from solver.workload import Load
 
@@ -39,6 +39,19 @@ Spreads = Mapping[tuple[str, str], tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """One configuration on one device under one engine: what uploaded results are gathered by. random_routing: weights of random values
+    choose its experts."""
+
+    device: str
+    engine: str
+    llm: str
+    precision: Precision
+    layout: Layout
+    random_routing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What was measured of one configuration. factors: measured over predicted by metric, shrunk by how few runs. random_routing: random
     weights sent its tokens to fewer experts than trained ones are expected to, so that it says nothing of a server with those."""
@@ -49,6 +62,11 @@ class Evidence:
     benchmarks: tuple[str, ...]
     factors: Mapping[str, float]
     random_routing: bool = False
+
+    def speaks_of(self, cell: Cell) -> bool:
+        """Whether it was measured of this configuration, on whichever device: near even routing is that of either kind of weights."""
+        is_same = (self.llm, self.precision, self.layout) == (cell.llm, cell.precision, cell.layout)
+        return is_same and (cell.random_routing or not self.random_routing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +106,6 @@ class EngineCorrection:
             spreads=of(self.spreads, self.closed_spreads),
             own_spreads=of(self.own_spreads, self.closed_own_spreads),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One configuration on one device under one engine: what uploaded results are gathered by. random_routing: weights of random values
-    choose its experts."""
-
-    device: str
-    engine: str
-    llm: str
-    precision: Precision
-    layout: Layout
-    random_routing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +205,8 @@ def correction_for(
     at_home = found is not None and found.device == device and (version is None or version in found.versions)
     if closed_loop and at_home and found is not None:
         found = found.of_closed_loops()
-    cell = current.cells.get(Cell(device, engine, llm, precision, layout, random_routing))
+    asked = Cell(device, engine, llm, precision, layout, random_routing)
+    cell = current.cells.get(asked)
     if cell is not None and (version is None or version in cell.versions):
         home = found if found is not None and found.device == device else None
         spreads = _by_metric(home.own_spreads, model_class, home.unseen_widening) if home is not None else {}
@@ -218,14 +224,7 @@ def correction_for(
     cited = kin.benchmarks if kin is not None else ()
     if found is None:
         return Correction("borrowed", cited, shared, by_load=by_load) if kin is not None else None
-    own = next(
-        (
-            e
-            for e in found.evidence
-            if (e.llm, e.precision, e.layout) == (llm, precision, layout) and (random_routing or not e.random_routing)
-        ),
-        None,
-    )
+    own = next((e for e in found.evidence if e.speaks_of(asked)), None)
     if at_home and own is not None:
         spreads = _by_metric(found.own_spreads, model_class, found.unseen_widening)
         return Correction("measured", own.benchmarks, with_followers(own.factors), spreads)
@@ -254,45 +253,16 @@ def _widened(measured: Sequence[EngineCorrection], model_class: str, exponent: f
     """
 
     def widest(name: str) -> dict[str, tuple[float, float]]:
-        return _widest(_by_metric(c.spreads, name, c.unseen_widening) for c in measured)
+        return widest_of(_by_metric(c.spreads, name, c.unseen_widening) for c in measured)
 
     known, share = widest(model_class), math.sqrt(max(exponent * exponent - 1.0, 0.0))
     if share <= 0.0:
         return known
-    best = _narrowest(widest(name) for name in sorted({name for c in measured for name, _ in c.spreads}))
+    best = narrowest_of(widest(name) for name in sorted({name for c in measured for name, _ in c.spreads}))
     return {
         metric: in_quadrature(spread, (best[metric][0] ** share, best[metric][1] ** share))
         for metric, spread in known.items()
     }
-
-
-def _narrowest(spreads: Iterable[Mapping[str, tuple[float, float]]]) -> dict[str, tuple[float, float]]:
-    """By metric the spread that is narrowest from end to end.
-
-    >>> _narrowest([{"power": (0.9, 1.2)}, {"power": (0.8, 1.25)}])
-    {'power': (0.9, 1.2)}
-    """
-    narrowest: dict[str, tuple[float, float]] = {}
-    for each in spreads:
-        for metric, (low, high) in each.items():
-            known = narrowest.get(metric)
-            if known is None or high * known[0] < known[1] * low:
-                narrowest[metric] = low, high
-    return narrowest
-
-
-def _widest(spreads: Iterable[Mapping[str, tuple[float, float]]]) -> dict[str, tuple[float, float]]:
-    """By metric the least of the lows and the greatest of the highs.
-
-    >>> _widest([{"power": (0.9, 1.1)}, {"power": (0.8, 1.05)}])
-    {'power': (0.8, 1.1)}
-    """
-    widest: dict[str, tuple[float, float]] = {}
-    for each in spreads:
-        for metric, (low, high) in each.items():
-            known = widest.get(metric, (low, high))
-            widest[metric] = min(low, known[0]), max(high, known[1])
-    return widest
 
 
 def with_followers(factors: Mapping[str, float]) -> Mapping[str, float]:

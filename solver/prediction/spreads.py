@@ -9,7 +9,7 @@ stated, or of an earlier generation of its engine, it is that of all releases (`
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from solver.replay.one_stream import Replay
 from solver.step.constants import Constants
@@ -92,3 +92,32 @@ def widened(spreads: Mapping[str, tuple[float, float]], exponent: float) -> dict
     {'power': (0.25, 4.0)}
     """
     return {metric: (low**exponent, high**exponent) for metric, (low, high) in spreads.items()}
+
+
+def narrowest_of(spreads: Iterable[Mapping[str, tuple[float, float]]]) -> dict[str, tuple[float, float]]:
+    """By metric the spread that is narrowest from end to end.
+
+    >>> narrowest_of([{"power": (0.9, 1.2)}, {"power": (0.8, 1.25)}])
+    {'power': (0.9, 1.2)}
+    """
+    narrowest: dict[str, tuple[float, float]] = {}
+    for each in spreads:
+        for metric, (low, high) in each.items():
+            known = narrowest.get(metric)
+            if known is None or high * known[0] < known[1] * low:
+                narrowest[metric] = low, high
+    return narrowest
+
+
+def widest_of(spreads: Iterable[Mapping[str, tuple[float, float]]]) -> dict[str, tuple[float, float]]:
+    """By metric the least of the lows and the greatest of the highs.
+
+    >>> widest_of([{"power": (0.9, 1.1)}, {"power": (0.8, 1.05)}])
+    {'power': (0.8, 1.1)}
+    """
+    widest: dict[str, tuple[float, float]] = {}
+    for each in spreads:
+        for metric, (low, high) in each.items():
+            known = widest.get(metric, (low, high))
+            widest[metric] = min(low, known[0]), max(high, known[1])
+    return widest
