@@ -2593,6 +2593,11 @@ class DraftingEngineIn(TypedDict):
     Hopper and on data-centre Blackwell, Triton's elsewhere, and intervals hold the other where vLLM is not told and
     could have either.
     """
+    load_format: NotRequired[Literal["auto", "dummy"]]
+    """vLLM's and SGLang's --load-format; dummy: weights hold random values, as in benchmarks without a checkpoint.
+    Routers of mixtures then spread tokens over experts as was measured with such, less evenly than trained ones, so
+    that steps are shorter.
+    """
     speculative: NotRequired[DraftModelIn | StatedDraftIn | None]
     """Drafting: tokens guessed ahead and checked together; null without."""
 

@@ -15,7 +15,7 @@ ENGINE_FIELDS = {
     "max_sequences": "max_sequences", "memory_fraction": "memory_fraction", "context": "max_context_tokens",
     "disk_cache": "disk_cache_gib", "disk_rate": "disk_read_gbytes_per_s", "admission_interval": "admission_interval_steps",
     "api_servers": "api_servers", "max_captured_tokens": "max_captured_tokens",
-    "scan_kernel": "scan_kernel",
+    "scan_kernel": "scan_kernel", "load_format": "load_format",
 }  # fmt: skip
 """Options by their names, and the fields of ``engine`` that they state."""
 
@@ -56,6 +56,9 @@ def add_estimate_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(option, type=int, metavar=metavar, help=text)
     parser.add_argument(
         "--scan-kernel", choices=("triton", "flashinfer"), help="of gated delta rules: vLLM's --gdn-prefill-backend"
+    )
+    parser.add_argument(
+        "--load-format", choices=("auto", "dummy"), help="dummy: of a server whose weights hold random values (auto)"
     )
     parser.add_argument(
         "--memory-fraction", type=number, metavar="SHARE", help="of a device's memory that the engine takes (0.92 unless stated)"

@@ -46,7 +46,7 @@ ESTIMATES = [
     " --engine-version 0.5.11 --release planned --max-batched-tokens 4096 --max-sequences 64 --memory-fraction 0.8 --context 4000"
     " --admission-interval 4 --over-context refuse --draft ngram:4:0.6:0",
     "estimate llama-3.1-8b --device h100-sxm --prompt 9 --output 9 --rate 2 --api-servers 4"
-    " --max-captured-tokens 2048 --scan-kernel triton --draft draft_model:4:0.6:qwen3-0.6b:fp8",
+    " --max-captured-tokens 2048 --scan-kernel triton --load-format dummy --draft draft_model:4:0.6:qwen3-0.6b:fp8",
 ]
 SEVERAL = "what several workloads, or kinds of requests, share among them is stated in a file"
 MEASURED = "shares of many counts are measured, not typed: a trace states them (--trace, --trace-sessions), or a file"
