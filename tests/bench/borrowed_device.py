@@ -50,6 +50,7 @@ def main() -> None:
                 family=device.family,
                 engine=correction.engine,
                 llm=llm,
+                random_weights=run.configuration.engine.random_weights,
             )
             configuration = run.configuration.with_constants(constants)
             told = predicted(replace(run, configuration=configuration), constants)

@@ -41,7 +41,9 @@ LOADS = {
     "two copies that share experts": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_dp2-ep2_captured-4096_w.json",
 }
 FIGURES = {"time_to_first_token": "TTFT", "time_per_output_token": "TPOT"}
-ENGINE = EngineSettings("vllm", version="0.24.0", max_batched_tokens=8192, max_sequences=512, max_captured_tokens=4096)
+ENGINE = EngineSettings(
+    "vllm", version="0.24.0", max_batched_tokens=8192, max_sequences=512, max_captured_tokens=4096, random_weights=True
+)
 SERVERS = {
     "DeepSeek-V2-Lite, TP 2": Layout(tensor_parallel=2),
     "DeepSeek-V2-Lite, two copies of attention that share experts": Layout(data_parallel=2, expert_parallel=2),
@@ -60,7 +62,7 @@ def read(file: str) -> dict[str, Any]:
 def served(layout: Layout) -> Configuration:
     own, catalog = device(DEVICE), read_catalog()
     priors = in_force(catalog.corrections[-1], catalog_priors(catalog))
-    constants = resolve_constants(priors, device=DEVICE, family=own.family, engine="vllm", llm=LLM)
+    constants = resolve_constants(priors, device=DEVICE, family=own.family, engine="vllm", llm=LLM, random_weights=True)
     return Configuration(
         shape=shape(LLM), device=own, constants=constants, layout=layout, precision=Precision("bf16", "bf16"), engine=ENGINE,
         link_domain_devices=own.link_domain_devices, network_bytes_per_s=0.0, kv_cache_tokens=3e6,

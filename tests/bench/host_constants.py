@@ -28,6 +28,7 @@ from service.corrections.measurements import catalog_priors, measurements
 from solver.corrections.evidence import WEIGHTS, Measurement, misfits
 from solver.corrections.fit import DRAWS, HUBER, LARGEST_STEP, REFUSED, Fit, moved
 from solver.step.constants import ConstantPrior, Constants
+from tests.bench.routing_of_random_weights import RANDOM_WEIGHTS
 
 LAUNCHING = ("eager_layer_us", "eager_expert_layer_us", "eager_linear_layer_us", "eager_latent_layer_us")
 BOARD = (
@@ -83,7 +84,8 @@ def as_file_of(
     """One run as a file of its own, of a configuration that other runs are of."""
     row: BenchmarkRow = like.runs[0]
     known = row.benchmark["context"]
-    engine = {**known["engine"], "arguments": ["--max-num-seqs", "512", "--max-model-len", str(context)]}
+    sizes = ("--max-num-seqs", "512", "--max-model-len", str(context))
+    engine = {**known["engine"], "arguments": [*RANDOM_WEIGHTS, *sizes]}
     body = {
         **{key: benchmark[key] for key in ("load", "traffic", "results")},
         "context": {**known, "engine": engine, "power_w_mean": benchmark["context"]["power_w_mean"]},

@@ -53,8 +53,8 @@ def constants_of(catalog: Catalog, one: Measurement) -> Constants:
     """With what its model's random weights route like."""
     here, priors = one.configuration, in_force(catalog.corrections[-1], catalog_priors(catalog))
     return resolve_constants(
-        priors, device=here.device.id, family=here.device.family, engine=here.engine.name, llm=here.shape.id
-    )
+        priors, device=here.device.id, family=here.device.family, engine=here.engine.name, llm=here.shape.id, random_weights=True
+    )  # fmt: skip
 
 
 def launched_layers(one: Measurement) -> tuple[Literal["mla", "linear"], int]:
