@@ -17,7 +17,7 @@ ASKED: dict[str, Any] = {
     "precision": {"weights": "fp8", "kv_cache": "fp16"},
     "engine": {
         "name": "vllm", "version": "0.24.0", "max_batched_tokens": 8192, "max_sequences": 512, "max_context_tokens": 16384,
-        "api_servers": 4,
+        "api_servers": 4, "load_format": "dummy",
     },
     "traffic": {
         "prompt_tokens": {"distribution": "uniform", "low": 30, "high": 70},

@@ -16,7 +16,9 @@ ASKED: dict[str, Any] = {
     "device": "h100-sxm",
     "layout": {"tensor_parallel": 1},
     "precision": {"weights": "fp8", "kv_cache": "fp16"},
-    "engine": {"name": "vllm", "version": "0.24.0", "max_sequences": 64, "max_context_tokens": 16384},
+    "engine": {
+        "name": "vllm", "version": "0.24.0", "max_sequences": 64, "max_context_tokens": 16384, "load_format": "dummy",
+    },
     "traffic": {
         "prompt_tokens": {"distribution": "uniform", "low": 100, "high": 300},
         "output_tokens": {"distribution": "uniform", "low": 200, "high": 400},

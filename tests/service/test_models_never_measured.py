@@ -26,7 +26,7 @@ def told(client: TestClient, file: str, scan_kernel: str | None = None) -> list[
                 "name": context["engine"]["name"], "version": context["engine"]["version"],
                 "max_batched_tokens": run["max_batched_tokens"], "max_sequences": run["max_sequences"],
                 "max_context_tokens": run["max_context_tokens"], "max_captured_tokens": run.get("max_captured_tokens"),
-                "scan_kernel": scan_kernel,
+                "scan_kernel": scan_kernel, "load_format": "dummy",
             },
             "traffic": {kind: measured["traffic"][kind] for kind in ("prompt_tokens", "output_tokens")},
             "load": {k: load[k] for k in ("kind", "requests", "concurrency", "requests_per_s") if k in load},

@@ -35,7 +35,9 @@ def test_as_measured_with_steps_of_several_sizes(client: TestClient, file: str, 
         )
         load = {name: measured["load"][name] for name in named}
         names = ("max_batched_tokens", "max_sequences", "max_context_tokens", "max_captured_tokens")
-        engine = {"name": "vllm", "version": "0.24.0"} | {name: run[name] for name in names if name in run}
+        engine = {"name": "vllm", "version": "0.24.0", "load_format": "dummy"} | {
+            name: run[name] for name in names if name in run
+        }
         body = {name: context[name] for name in ("llm", "device", "layout", "precision")}
         body |= {"engine": engine, "traffic": measured["traffic"], "load": load}
         found = estimated(client, body)
