@@ -22,7 +22,7 @@ from service.freshness import Freshness
 from service.llms.queries import llm_by_id
 from service.recommendations.from_rows import llm_from_row
 from service.wire.benchmarks import BenchmarkUpload, MeasuredClosedLoad, MeasuredLengths, MeasuredOpenLoad
-from solver.corrections.applied import Cell, configuration_correction
+from solver.corrections.applied import cell_of, configuration_correction
 from solver.deployment.bound import roofline_bound
 from solver.deployment.configuration import Configuration
 from solver.deployment.deploy import deploy
@@ -196,18 +196,6 @@ def _settings(upload: BenchmarkUpload) -> EngineSettings:
     clients = load.concurrency if isinstance(load, MeasuredClosedLoad) else 1
     steps = documented_admission_interval(engine.name, upload.context.device, upload.context.llm, clients)
     return replace(settings, admission_interval_steps=steps)
-
-
-def cell_of(configuration: Configuration) -> Cell:
-    """What results of this configuration are gathered by."""
-    return Cell(
-        configuration.device.id,
-        configuration.engine.name,
-        configuration.shape.id,
-        configuration.precision,
-        configuration.layout,
-        configuration.random_routing,
-    )
 
 
 def _base(found: Estimate) -> dict[str, float]:

@@ -36,6 +36,7 @@ from service.wire.estimates import (
 from service.wire.lasting_queue import LastingQueueOut
 from service.wire.roles import DraftModelIn, SpeculativeOut
 from solver.corrections.applied import configuration_correction
+from solver.corrections.random_routing import measured_with_random_weights, random_routing_doubt
 from solver.deployment.configuration import Configuration
 from solver.deployment.context import extension_doubt, served_context_tokens
 from solver.deployment.deploy import Deployed, deploy
@@ -97,9 +98,12 @@ def predict(case: Case, tables_of: TablesOf = Configuration.tables) -> Estimated
     correction = configuration_correction(case.snapshot.corrections, deployed.configuration, load)
     found = estimate(deployed.configuration, traffic, load, correction, tables_of)
     roofline = present_roofline(without_probes(deployed.configuration, correction), traffic, found)
-    return present_estimate(
+    said = present_estimate(
         asked, deployed, found, speculative=speculative, roofline=roofline, clipped_fraction=clipped
     )
+    if found.basis == "measured" or not measured_with_random_weights(case.snapshot.corrections, deployed.configuration):
+        return said
+    return said.model_copy(update={"cautions": [*said.cautions, random_routing_doubt(found.basis)]})
 
 
 def own_traffic(asked: EstimateIn, shape: LlmShape) -> Traffic:

@@ -51,6 +51,18 @@ class Cell:
     random_routing: bool = False
 
 
+def cell_of(configuration: Configuration) -> Cell:
+    """What results of this configuration are gathered by."""
+    return Cell(
+        configuration.device.id,
+        configuration.engine.name,
+        configuration.shape.id,
+        configuration.precision,
+        configuration.layout,
+        configuration.random_routing,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What was measured of one configuration. factors: measured over predicted by metric, shrunk by how few runs. random_routing: random

@@ -1,4 +1,5 @@
-"""What was fitted on measured models is handed on: engine and device constants to all, routing to those models alone."""
+"""What was fitted on measured models is handed on: engine and device constants to all, routing to those models alone, and that of random
+weights to random weights alone."""
 
 import pytest
 
@@ -14,38 +15,46 @@ SET = max(CATALOG.corrections, key=lambda row: row.number)
 UNMEASURED = "mixtral-8x22b"
 
 
-def resolved(llm: str | None) -> Constants:
+def resolved(llm: str | None, *, random_weights: bool = False) -> Constants:
     rows = in_force(SET, catalog_priors(CATALOG))
-    return resolve_constants(rows, device="h200-sxm", family="hopper", engine="vllm", llm=llm)
+    return resolve_constants(
+        rows, device="h200-sxm", family="hopper", engine="vllm", llm=llm, random_weights=random_weights
+    )
+
+
+def stated(name: str) -> float:
+    return next(r.value for r in CATALOG.constants if (r.name, r.device, r.family) == (name, "*", "*"))
 
 
 @pytest.mark.parametrize("name", ROUTING)
-def test_routing_of_an_unmeasured_mixture_is_the_catalogs(name: str) -> None:
-    """Random weights route unevenly; a trained router that nobody measured is not taken for one of them."""
-    default = next(r.value for r in CATALOG.constants if (r.name, r.device, r.family) == (name, "*", "*"))
-    assert resolved(UNMEASURED).priors[name].value == default
+@pytest.mark.parametrize("random_weights", [False, True])
+def test_routing_of_an_unmeasured_mixture_is_the_catalogs(name: str, random_weights: bool) -> None:
+    """Random weights of other models say nothing of it, and nobody knows how its own would route."""
+    assert resolved(UNMEASURED, random_weights=random_weights).priors[name].value == stated(name)
 
 
 def fitted_routing(llm: str) -> float:
     return {c.device: c.constants for c in SET.corrections}["h200-sxm"][owned("expert_evenness_8bit", llm)].value
 
 
-def test_routing_of_a_measured_mixture_is_the_fitted_one() -> None:
+def test_random_weights_of_a_measured_mixture_route_as_fitted_and_trained_ones_as_the_catalog_says() -> None:
+    name = "expert_evenness_8bit"
     fitted = fitted_routing("qwen3-30b-a3b")
-    assert resolved("qwen3-30b-a3b").priors["expert_evenness_8bit"].value == fitted
-    assert fitted < resolved(UNMEASURED).priors["expert_evenness_8bit"].value
+    assert resolved("qwen3-30b-a3b", random_weights=True).priors[name].value == fitted
+    assert resolved("qwen3-30b-a3b").priors[name].value == stated(name) > fitted
 
 
 def test_routing_is_each_measured_models_own() -> None:
     name = "expert_evenness_16bit"
     fitted = {
-        resolved(llm).priors[name].value for llm in ("deepseek-v2-lite", "nemotron-3-nano-30b-a3b", "qwen3-30b-a3b")
+        resolved(llm, random_weights=True).priors[name].value
+        for llm in ("deepseek-v2-lite", "nemotron-3-nano-30b-a3b", "qwen3-30b-a3b")
     }
     assert len(fitted) == 3
 
 
 def test_constants_of_the_engine_are_the_same_for_every_model() -> None:
-    measured, other = resolved("qwen3-30b-a3b"), resolved(UNMEASURED)
+    measured, other = resolved("qwen3-30b-a3b", random_weights=True), resolved(UNMEASURED)
     assert {n for n in measured.priors if measured.priors[n].value != other.priors[n].value} == set(ROUTING)
     assert other.priors["step_overhead_us"].basis == "corrected"
 

@@ -1,5 +1,6 @@
 """The model's constants: in their physical ranges, documented, and found by the most specific row."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,18 @@ class TestResolution:
             for ordered in (rows[:known], rows[:known][::-1]):
                 found = resolve_constants([*ordered, rows[5]], device="h200-sxm", family="hopper", engine="vllm")
                 assert found.si("link_efficiency") == rows[known - 1].value
+
+    def test_what_random_weights_told_is_true_of_random_weights_alone(self) -> None:
+        stated = ConstantPrior("expert_evenness_8bit", "*", "*", "*", 20.0, 0.5, 200.0, "analytical")
+        drawn = replace(stated, device="h200-sxm", engine="vllm", value=0.2, llms=("a",), random_weights=True)
+
+        def found(llm: str, *, random_weights: bool) -> float:
+            asked = {"device": "h200-sxm", "family": "hopper", "engine": "vllm", "llm": llm}
+            known = resolve_constants([stated, drawn], **asked, random_weights=random_weights)
+            return known.priors["expert_evenness_8bit"].value
+
+        assert found("a", random_weights=True) == 0.2
+        assert found("a", random_weights=False) == found("b", random_weights=True) == 20.0
 
     def test_the_basis_is_the_weakest(self) -> None:
         assert constants("l40s").basis == "analytical"
