@@ -65,12 +65,21 @@ def upload(client: TestClient, llm: str, load_format: str, arguments: list[str],
 def test_a_mixture_measured_with_random_weights_is_measured_for_those_and_slower_with_trained_ones(
     client: TestClient,
 ) -> None:
-    trained, drawn = (of_weights(client, name) for name in ("auto", "dummy"))
+    hybrid = {"llm": "nemotron-3-nano-30b-a3b", "device": "h100-sxm", "precision": {"weights": "bf16"}}
+    trained, drawn = (of_weights(client, name, **hybrid) for name in ("auto", "dummy"))
     assert (trained["basis"], drawn["basis"]) == ("corrected", "measured")
     assert tpot_ms(drawn) < 0.85 * tpot_ms(trained)
     assert drawn["engine"]["load_format"] == "dummy"
     assert any(DOUBT in said for said in trained["cautions"])
     assert not any(DOUBT in said for said in drawn["cautions"])
+
+
+def test_a_mixture_whose_experts_were_drawn_evenly_too_is_measured_for_both(client: TestClient) -> None:
+    trained, drawn = (of_weights(client, name) for name in ("auto", "dummy"))
+    assert (trained["basis"], drawn["basis"]) == ("measured", "measured")
+    assert tpot_ms(drawn) < 0.85 * tpot_ms(trained)
+    assert not set(trained["evidence"]) & set(drawn["evidence"])
+    assert not any(DOUBT in said for said in trained["cautions"])
 
 
 def test_trained_weights_are_what_is_meant_unless_told(client: TestClient) -> None:
