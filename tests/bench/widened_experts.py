@@ -44,22 +44,23 @@ def loads() -> list[Known]:
 
 
 def said(one: Measurement, values: Sequence[float]) -> dict[str, float]:
-    shares = dict(zip(NAMES, map(float, values), strict=True))
+    shares = dict(zip(NAMES, values, strict=True))
     return predicted(one, one.configuration.constants.replaced(shares, "measured"), DRAWS)
 
 
-def told(known: Sequence[Known]) -> NDArray[np.float64]:
+def told(known: Sequence[Known]) -> tuple[float, ...]:
     """What loads tell of both, by the squares of errors as fits weigh them."""
 
     def misses(logs: NDArray[np.float64]) -> list[float]:
         found = []
         for _, one, figures in known:
-            now = said(one, np.exp(logs))
+            now = said(one, [float(value) for value in np.exp(logs)])
             found += [np.log(now[figure] / one.measured[figure]) / WEIGHTS[figure] for figure in figures]
         return found
 
     bounds = (np.log([0.1, 0.1]), np.log([1.2, 1.2]))
-    return np.exp(least_squares(misses, np.log([0.7, 0.7]), bounds=bounds, diff_step=0.02).x)
+    found = least_squares(misses, np.log([0.7, 0.7]), bounds=bounds, diff_step=0.02).x
+    return tuple(float(value) for value in np.exp(found))
 
 
 def main() -> None:
