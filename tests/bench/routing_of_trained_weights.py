@@ -5,8 +5,8 @@ evennesses; where few experts are read a step is said shorter than it was measur
 engines on Blackwell, and some on Hopper, were told by such runs with routing taken to be near even, so that runs here cannot
 tell 20 from 200; what they can is whether trained weights route as unevenly as random ones do.
 
-Beside them servers with random weights whose experts were drawn (``tests.bench.routing_on_a_device``), as evenly as stated, and what
-is said of them at that evenness and at what random weights of that model route like.
+Before them one server of Qwen3 30B-A3B whose experts were drawn (``tests.bench.routing_on_a_device``), as evenly as stated, and what
+is said of it at that evenness.
 """
 
 import json
