@@ -125,6 +125,7 @@ def _engine_correction(
     here = {run.id: told(run, fit.constants) for run in runs}
     physics = {run.id: told(run, physics_constants(catalog, priors, device, engine)) for run in runs}
     versions = sorted({str(run.configuration.engine.version) for run in runs})
+    trained = trained_evenness(catalog, priors, device, engine)
     return EngineCorrectionRow(
         device=device,
         family=catalog.devices[device].family,
@@ -139,10 +140,7 @@ def _engine_correction(
         },
         spreads=spreads(runs, left_out),
         own_spreads=own_spreads(runs, here),
-        evidence=[
-            _evidence(group, members, here, trained_evenness(catalog, priors, device, engine), fit)
-            for group, members in by_group(runs).items()
-        ],
+        evidence=[_evidence(group, members, here, trained, fit) for group, members in by_group(runs).items()],
         accuracy=accuracy(runs, left_out, physics, fit.constants),
         borrowed_widening=base.si("interval_widening_borrowed"),
         unseen_widening=base.si("interval_widening_unseen"),

@@ -5,7 +5,7 @@ import pytest
 
 from catalog.borrowings import read_borrowings, read_kept, read_strangers
 from service.corrections.measurements import catalog_priors
-from service.corrections.snapshot import ROUTING, correction_set, in_force
+from service.corrections.snapshot import ROUTING, correction_set, in_force, routing_constant
 from solver.corrections.applied import found_for
 from solver.step.constants import Constants, owned, resolve_constants
 from tests.solver.samples import catalog
@@ -110,3 +110,21 @@ def test_an_engines_host_is_not_borrowed() -> None:
     measured, other = resolved(None), shares("h200-sxm", "tensorrt-llm")
     for name in ("step_overhead_us", "eager_layer_us", "request_overhead_ms"):
         assert other.priors[name].value != measured.priors[name].value
+
+
+def test_random_routing_is_what_lies_below_what_trained_routers_are_expected_to_do() -> None:
+    """And only of runs whose weights were random: configurations whose experts were drawn evenly have no routing of their own."""
+    least = {p.name: p.low for p in catalog_priors(CATALOG) if p.name in ROUTING and (p.device, p.family) == ("*", "*")}
+    of_random, of_trained = set(), set()
+    for correction in SET.corrections:
+        for row in correction.evidence:
+            name = routing_constant(row.weights)
+            fitted = correction.constants.get(owned(name, row.llm))
+            if row.random_routing:
+                assert fitted is not None
+                assert fitted.value < least[name]
+                of_random.add((row.llm, row.weights))
+            else:
+                of_trained.add((row.llm, row.weights))
+    assert ("qwen3-30b-a3b", "fp8") in of_random & of_trained
+    assert ("qwen3-30b-a3b", "bf16") in of_trained - of_random

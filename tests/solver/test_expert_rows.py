@@ -47,5 +47,16 @@ class TestWidenedExperts:
         assert ratio == pytest.approx(0.25 if slower else 1.0)
         assert narrow.rates().gemm_flop_per_s == found.rates().gemm_flop_per_s
 
+    @pytest.mark.parametrize(
+        ("weights", "on", "slower"),
+        [("mxfp4", "h100-sxm", True), ("bf16", "h100-sxm", False), ("mxfp4", "b200-sxm", False)],
+    )
+    def test_only_those_are_read_at_a_share(self, weights: str, on: str, slower: bool) -> None:
+        found = configuration(shape("gpt-oss-20b"), on, precision=Precision(weights, "bf16"))
+        narrow = replace(found, constants=found.constants.replaced({"widened_expert_read_share": 0.5}, "analytical"))
+        ratio = narrow.rates().expert_bytes_per_s / found.rates().expert_bytes_per_s
+        assert ratio == pytest.approx(0.5 if slower else 1.0)
+        assert narrow.rates().weight_bytes_per_s == found.rates().weight_bytes_per_s
+
     def test_a_row_of_one_model_is_of_that_model_alone(self) -> None:
         assert constants("h100-sxm").si("widened_expert_share") == 1.0
