@@ -9,7 +9,6 @@ the exchange.
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from catalog.benchmark_rows import DEFAULT_ROOT
-from catalog.read import Catalog, read_catalog
+from catalog.read import read_catalog
 from service.corrections.measurements import catalog_priors
 from service.corrections.snapshot import in_force
-from solver.corrections.evidence import Measurement, predicted
+from solver.corrections.evidence import predicted
 from solver.deployment.configuration import Configuration
 from solver.layout import Layout
 from solver.precision import Precision
@@ -109,13 +108,6 @@ def show_passes(here: Configuration) -> None:
     Console(width=110).print(table)
 
 
-def said_now(catalog: Catalog, name: str, run: dict[str, Any]) -> Measurement:
-    """A load as fits take it, of a server that was told how far to capture."""
-    one = measured_run(catalog, name, run)
-    engine = replace(one.configuration.engine, max_captured_tokens=run["max_captured_tokens"])
-    return replace(one, configuration=replace(one.configuration, engine=engine))
-
-
 def show_loads() -> None:
     catalog, constants = read_catalog(), served(Layout()).constants
     for title, file in LOADS.items():
@@ -126,7 +118,7 @@ def show_loads() -> None:
         )
         off: dict[str, list[float]] = {figure: [] for figure in FIGURES}
         for name, run in read(file)["runs"].items():
-            one = said_now(catalog, name, run)
+            one = measured_run(catalog, name, run)
             said, cells = predicted(one, constants), [name]
             for figure in FIGURES:
                 measured = one.measured[figure]

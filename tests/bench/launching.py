@@ -7,7 +7,6 @@ fit, with the constants of the newest correction set and with launching as long 
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -42,11 +41,7 @@ Load = tuple[str, dict[str, Any], Measurement]
 def loads(catalog: Catalog, server: dict[str, Any]) -> Iterator[Load]:
     file = json.loads((DEFAULT_ROOT / "kept_back" / server["kept_back"]).read_text())
     for name, run in file["runs"].items():
-        one = measured_run(catalog, name, run)
-        if told := run.get("max_captured_tokens"):
-            engine = replace(one.configuration.engine, max_captured_tokens=told)
-            one = replace(one, configuration=replace(one.configuration, engine=engine))
-        yield name, server["loads"][name.split("-")[-1].removesuffix("_y")], one
+        yield name, server["loads"][name.split("-")[-1].removesuffix("_y")], measured_run(catalog, name, run)
 
 
 def constants_of(catalog: Catalog, one: Measurement) -> Constants:

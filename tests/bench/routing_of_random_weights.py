@@ -30,6 +30,8 @@ def measured_run(catalog: Catalog, name: str, run: dict[str, Any]) -> Measuremen
     """A run of the file as fits take runs, under the newest correction set. Files of runs in no fit keep no command line."""
     body, like = run["benchmark"], catalog.benchmarks[0]
     sizes = ["--max-num-seqs", str(run["max_sequences"]), "--max-model-len", str(run["max_context_tokens"])]
+    if captured := run.get("max_captured_tokens"):
+        sizes += ["--max-cudagraph-capture-size", str(captured)]
     context = {**body["context"], "engine": {**body["context"]["engine"], "arguments": [*RANDOM_WEIGHTS, *sizes]}}
     row = like.runs[0].model_copy(update={"id": name, "benchmark": {**body, "context": context}})
     reported = like.engine_reported.model_copy(update={"max_batched_tokens": run["max_batched_tokens"]})

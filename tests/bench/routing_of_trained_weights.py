@@ -78,8 +78,6 @@ def show_drawn(catalog: Catalog) -> None:
     )
     for name, run in sorted(drawn.items(), key=lambda one: (clients_of(one[1]), -(one[1]["evenness"] or math.inf))):
         one = measured_run(catalog, name, run)
-        engine = replace(one.configuration.engine, max_captured_tokens=run["max_captured_tokens"])
-        one = replace(one, configuration=replace(one.configuration, engine=engine))
         evenness = run["evenness"] or EVEN
         told = predicted(one, one.configuration.constants.replaced(dict.fromkeys(ROUTING, evenness), "measured"), DRAWS)
         of_tokens, first = ("time_per_output_token", "time_to_first_token")

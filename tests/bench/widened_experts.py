@@ -36,8 +36,6 @@ def loads() -> list[Known]:
     catalog, found = read_catalog(), []
     for name, run in json.loads(FILE.read_text())["runs"].items():
         one: Any = measured_run(catalog, name, run)
-        engine = replace(one.configuration.engine, max_captured_tokens=run["max_captured_tokens"])
-        one = replace(one, configuration=replace(one.configuration, engine=engine))
         one = replace(one, configuration=one.configuration.with_constants(constants_of(catalog, one)))
         found.append((name, one, tuple(FIGURES) if not run["stalled_s"] else ("time_per_output_token",)))
     return found
