@@ -66,7 +66,8 @@ class Tables:
         liking = popularity_logarithms(table.shape[-1], self.shape, np.random.default_rng(number))
         with torch.inference_mode():  # as the engine made them, outside which they cannot be written
             about = torch.from_numpy(liking).to(table.device, torch.float32)
-            chance = torch.rand(table.shape, device=table.device).clamp_(1e-7, 1.0 - 1e-7)
+            same = torch.Generator(device=table.device).manual_seed(number)  # on all devices of a replica
+            chance = torch.rand(table.shape, device=table.device, generator=same).clamp_(1e-7, 1.0 - 1e-7)
             table.copy_((about - torch.log(-torch.log(chance))) * SCALE)
 
     def follow(self) -> None:
