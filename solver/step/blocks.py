@@ -151,3 +151,20 @@ def distinct_experts(experts: int, top_k: int, tokens: Quantity, evenness: Quant
 def expert_width(group: FeedForwardGroup, shape: LlmShape) -> float:
     """Input width of the routed experts."""
     return float(group.expert_hidden or shape.hidden)
+
+
+def reduced_blocks(shape: LlmShape) -> int:
+    """Blocks whose output tensor-parallel ranks add up: attention's and feed-forward's of every layer."""
+    return sum(a.layers for a in shape.attention if a.kind != "none") + sum(f.layers for f in shape.feed_forward)
+
+
+def expert_layers(shape: LlmShape) -> int:
+    """Layers with routed experts."""
+    return sum(ffn.layers for ffn in shape.feed_forward if ffn.experts > 0)
+
+
+def quantised_blocks(shape: LlmShape) -> int:
+    """Blocks with dense products, two of which are in a plain layer: attention's, and feed-forward's but for routed experts alone."""
+    return sum(a.layers for a in shape.attention if a.kind != "none") + sum(
+        f.layers for f in shape.feed_forward if dense_width(f) > 0
+    )

@@ -54,6 +54,8 @@ class Rates:
     wide_bytes_per_s: Quantity
     """Reading the weights of 16-bit products."""
     expert_bytes_per_s: Quantity
+    expert_tile_rows: Quantity
+    """Of the tiles that one expert's rows fill, the last of them half."""
     kv_bytes_per_s: Quantity
     shared_read_fraction: Quantity
     """Share of its read that context takes which another sequence of the batch has read."""
@@ -79,6 +81,8 @@ class Rates:
     hand_over_bytes_per_s: Quantity
     hand_over_latency_s: Quantity
     layer_overhead_s: Quantity
+    quantised_layer_overhead_s: Quantity
+    """Quantising what the products of a layer multiply, attention's and feed-forward's."""
     expert_layer_overhead_s: Quantity
     qk_norm_layer_overhead_s: Quantity
     linear_layer_overhead_s: Quantity
@@ -242,8 +246,6 @@ def rates(
     if collective is None or hand_over is None:
         raise FigureMissingError(device.id, "link between devices")
     layer = c("layer_overhead_us")
-    if narrow_dense:
-        layer += c("quantised_layer_overhead_us")
     if eight_bit_cache:
         layer += c("quantised_cache_layer_overhead_us")
     bits = "8bit" if narrow else "16bit"
@@ -269,6 +271,7 @@ def rates(
         expert_bytes_per_s=memory
         * c("expert_read_efficiency")
         * (c("widened_expert_read_share") if widened_experts else 1.0),
+        expert_tile_rows=0.0 if widened_experts else c("expert_tile_rows"),
         kv_bytes_per_s=memory * c("kv_read_efficiency_8bit" if eight_bit_cache else "kv_read_efficiency"),
         shared_read_fraction=c("shared_read_fraction"),
         stream_bytes_per_s=memory * c("stream_efficiency"),
@@ -286,7 +289,8 @@ def rates(
         hand_over_bytes_per_s=hand_over[0],
         hand_over_latency_s=hand_over[1],
         layer_overhead_s=layer,
-        expert_layer_overhead_s=c("expert_layer_overhead_us"),
+        quantised_layer_overhead_s=c("quantised_layer_overhead_us") if narrow_dense else 0.0,
+        expert_layer_overhead_s=c("expert_layer_overhead_us") + (c("quantised_expert_layer_us") if narrow else 0.0),
         qk_norm_layer_overhead_s=c("qk_norm_layer_overhead_us"),
         linear_layer_overhead_s=c("linear_layer_overhead_us"),
         latent_layer_overhead_s=c("latent_layer_overhead_us"),

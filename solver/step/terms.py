@@ -153,7 +153,8 @@ def routed_experts_product(
     """All routed experts of one layer as one grouped product per rank.
 
         FLOPs       2·matrices·T·k·h·I′
-        bytes       distinct experts · matrices · h·I′ · w                  (each touched expert is read once)
+        bytes       D · matrices · h·I′ · w                                  (each of D distinct experts is read once)
+        rows        T·k + D·t/2                                              (of each expert's tiles of t rows the last is half empty)
         efficiency  η_dense · I′/(I′ + I_½)                                  (narrow experts fill fewer tiles)
 
     Experts are cut by tensor parallelism (I′ = I/TP), or spread whole over ``expert_parallel`` ranks, whose most loaded
@@ -171,10 +172,12 @@ def routed_experts_product(
     uneven = np.where(whole, rates.expert_imbalance, 1.0)
     columns = np.where(whole, intermediate, intermediate / rates.tensor_parallel)
     flop_per_s = rates.expert_flop_per_s * columns / (columns + rates.expert_half_width)
+    worked = 1.0 + touched * rates.expert_tile_rows / (2.0 * gathered * top_k)
+    compute_s, memory_s = flops * worked * uneven / flop_per_s, size * uneven / rates.expert_bytes_per_s
     if np.any(shared_experts.are_shared(rates)):
         rows, read = shared_experts.fullest_device(rates, experts, top_k, gathered)
-        return Product(flops * uneven * rows / flop_per_s, size * uneven * read / rates.expert_bytes_per_s, flops, size)
-    return Product(flops * uneven / flop_per_s, size * uneven / rates.expert_bytes_per_s, flops, size)
+        return Product(compute_s * rows, memory_s * read, flops, size)
+    return Product(compute_s, memory_s, flops, size)
 
 
 def dense_products(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity) -> list[Layered]:
@@ -258,28 +261,19 @@ def passed_state_bytes(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quant
     )
 
 
-def reduced_blocks(shape: LlmShape) -> int:
-    """Blocks whose output tensor-parallel ranks add up: attention's and feed-forward's of every layer."""
-    return sum(a.layers for a in shape.attention if a.kind != "none") + sum(f.layers for f in shape.feed_forward)
-
-
 def all_reduce_s(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:
     """Seconds in which tensor-parallel ranks add up the outputs of every block; 0 for one rank."""
     size = ring_all_reduce_bytes(2.0 * tokens * float(shape.hidden), rates.tensor_parallel)
     each = transfer_s(size, rates.link_bytes_per_s, rates.all_reduce_latency_s)
-    return np.where(np.asarray(rates.tensor_parallel) > 1.0, reduced_blocks(shape) * each, 0.0)
-
-
-def expert_layers(shape: LlmShape) -> int:
-    """Layers with routed experts."""
-    return sum(ffn.layers for ffn in shape.feed_forward if ffn.experts > 0)
+    return np.where(np.asarray(rates.tensor_parallel) > 1.0, blocks.reduced_blocks(shape) * each, 0.0)
 
 
 def layer_overhead_s(shape: LlmShape, rates: Rates) -> Quantity:
     """Seconds between kernels that no roofline sees, over all layers, by what a layer contains."""
     return (
-        shape.layers * (rates.layer_overhead_s + (rates.qk_norm_layer_overhead_s if shape.qk_norm else 0.0))
-        + expert_layers(shape) * rates.expert_layer_overhead_s
+        blocks.quantised_blocks(shape) / 2.0 * rates.quantised_layer_overhead_s
+        + shape.layers * (rates.layer_overhead_s + (rates.qk_norm_layer_overhead_s if shape.qk_norm else 0.0))
+        + blocks.expert_layers(shape) * rates.expert_layer_overhead_s
         + shape.layers_of("linear") * rates.linear_layer_overhead_s
         + shape.layers_of("mla") * rates.latent_layer_overhead_s
         + shape.indexed_layers * rates.index_layer_overhead_s
@@ -289,15 +283,15 @@ def layer_overhead_s(shape: LlmShape, rates: Rates) -> Quantity:
 def eager_floor_s(shape: LlmShape, rates: Rates) -> Quantity:
     """Seconds that launching every layer's kernels and collectives from the host takes, outside a captured graph."""
     collectives = np.where(
-        np.asarray(rates.tensor_parallel) > 1.0, reduced_blocks(shape) * rates.eager_collective_s, 0.0
+        np.asarray(rates.tensor_parallel) > 1.0, blocks.reduced_blocks(shape) * rates.eager_collective_s, 0.0
     )
     return (
         shape.layers * (rates.item_eager_layer_s if shape.embeds else rates.eager_layer_s)
-        + expert_layers(shape) * rates.eager_expert_layer_s
+        + blocks.expert_layers(shape) * rates.eager_expert_layer_s
         + eager_recurrent_s(shape, rates)
         + shape.layers_of("mla") * rates.eager_latent_layer_s
         + collectives
-        + shared_experts.eager_exchange_s(rates, expert_layers(shape))
+        + shared_experts.eager_exchange_s(rates, blocks.expert_layers(shape))
     )
 
 

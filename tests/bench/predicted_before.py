@@ -3,7 +3,7 @@
 Of 27 to 29 November 2026: bursts, of requests and of sessions, after which a queue was said to stay or to go; budgets of tokens a step
 that no run had; long prompts; models that nobody here had run; short prompts with many replies; engines told up to
 how many tokens to capture; copies of attention that share experts; recurrent layers between captured pieces; experts that are drawn
-evenly. Predictions are
+evenly; weights in 8 bits with a scale a block. Predictions are
 files of the catalog that were written before (``catalog/benchmarks/predicted``); nothing is computed here.
 """
 
@@ -47,6 +47,13 @@ RUNS = {
     "Nemotron 3 Nano, experts drawn evenly": "h200-sxm_vllm-0.24.0_nemotron-3-nano-30b-a3b_bf16_tp1_even_z.json",
     "DeepSeek-V2-Lite, experts drawn evenly": "h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp1_even_z.json",
     "gpt-oss 120B, experts drawn evenly": "kept_back/h200-sxm_vllm-0.24.0_gpt-oss-120b_mxfp4_tp1_even_z.json",
+    "GLM-4.5-Air, fp8, TP 2, experts drawn evenly": "kept_back/h200-sxm_vllm-0.24.0_glm-4.5-air_fp8_tp2_even_za.json",
+    "Qwen3 235B-A22B, a scale a block, TP 2, drawn evenly": "kept_back/h200-sxm_vllm-0.24.0_qwen3-235b-a22b_fp8_tp2_block_even_za.json",
+    "DeepSeek-V2-Lite, copies sharing experts, drawn evenly": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_dp2-ep2_even_za.json",
+    "Qwen3 30B-A3B, fp8, experts drawn evenly": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_even_za.json",
+    "the same with a scale a block": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_block_even_za.json",
+    "Qwen3 32B, fp8": "kept_back/h200-sxm_vllm-0.24.0_qwen3-32b_fp8_tp1_za.json",
+    "with a scale a block": "kept_back/h200-sxm_vllm-0.24.0_qwen3-32b_fp8_tp1_block_za.json",
     "Qwen3 30B-A3B, bf16, copies that share experts": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_bf16_dp2-ep2_captured-4096_x.json",
     "DeepSeek-V2-Lite on one H200, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp1_captured-4096_x.json",
     "DeepSeek-V2-Lite on H200, TP 2, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp2_captured-4096_w.json",
@@ -96,6 +103,7 @@ def predictions() -> dict[str, Any]:
             "2026-11-28-x",
             "2026-11-29-y",
             "2026-11-29-z",
+            "2026-11-29-za",
         )
         for name, said in read(str(Path("predicted") / f"{day}.json"))["predictions"].items()
     }

@@ -40,11 +40,11 @@ def test_as_measured_on_seats_of_which_twice_are_captured_and_when_told_more(
 ) -> None:
     """Runs in no fit. On 64 seats vLLM captures up to 128 tokens unless told."""
     found, results = estimated(client, changed(ASKED, "engine/max_captured_tokens", captured)), measured(file, run)
-    for figure, within in (("ttft_ms", 0.2), ("tpot_ms", 0.1)):
+    for figure, within in (("ttft_ms", 0.25), ("tpot_ms", 0.1)):
         mean = found[figure]["mean"]
         assert mean["expected"] == pytest.approx(results[figure]["mean"], rel=within)
         assert mean["low"] <= results[figure]["mean"] <= mean["high"]
-    assert found["output_tokens_per_s"]["expected"] == pytest.approx(results["output_tokens_per_s"], rel=0.05)
+    assert found["output_tokens_per_s"]["expected"] == pytest.approx(results["output_tokens_per_s"], rel=0.08)
 
 
 def test_what_twice_the_seats_are_is_what_is_captured_unless_told(client: TestClient) -> None:
