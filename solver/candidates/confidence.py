@@ -90,7 +90,7 @@ def margins(workload: Workload, space: SearchSpace, current: CorrectionSet | Non
         return np.array(each)[space.platform_index]
 
     shared = by_row(shares_experts=True), by_row(shares_experts=False)
-    factors = np.where(space.grid.lockstep_copies[:, 0] > 0.0, *shared)
+    factors = np.where(space.grid.lockstep_copies[space.grid_row, 0] > 0.0, *shared)
     found: Factors = np.asarray(factors ** (NormalDist().inv_cdf(confidence) / NINE_OF_TEN_SCORE))
     space.memo["margins"] = KeptMargins(current, asked, found)
     return found

@@ -9,7 +9,6 @@ import numpy as np
 from solver.candidates.space import SearchSpace, fronts_of, taken_plans, twins
 from solver.deployment.platforms import Platform, processors_needed
 from solver.engine.screened_capacity import RATE_SLACK
-from solver.engine.steady import rows_of_grid
 from solver.hardware import Node
 from solver.workload import Workload
 
@@ -72,7 +71,7 @@ def _with_more_servers(space: SearchSpace, nodes: Sequence[Node]) -> SearchSpace
         platform_index=platform_index,
         api_servers=servers,
         memory=taken_plans(space.memory, kept),
-        grid=rows_of_grid(space.grid, kept),
+        grid_row=space.grid_row[kept],
         fronts=fronts_of(space.shape, space.settings, [found.platforms[number] for number in numbers]),
         twin=twins(alike),
         short_of_processors=found.short,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from solver.candidates.space import SearchSpace
 from solver.candidates.turns_found import turns_at
 from solver.engine.screened_capacity import IN_FLIGHT_GRID
-from solver.engine.steady import FrontEnd, OperatingPoints, operating_points, rows_of_grid
+from solver.engine.steady import FrontEnd, OperatingPoints, operating_points
 from solver.replay.found_shares import found_shares
 from solver.workload import Traffic
 
@@ -24,7 +24,7 @@ def points_of(
     """Operating points of rows behind one front end. cache: tokens that each row's replica has room for, what is shared held once."""
     points = partial(
         operating_points,
-        rows_of_grid(space.grid, rows),
+        space.grid_of(rows),
         traffic,
         front if traffic.sessions is None else front.of_turns(),
         in_flight=IN_FLIGHT_GRID,
@@ -34,7 +34,7 @@ def points_of(
     )
     if traffic.sessions is None:
         return points()
-    lanes = space.grid.lanes[rows]
+    lanes = space.grid.lanes[space.grid_row[rows]]
     # A tier under the cache is taken to forget nothing.
     is_all = space.without_host_cache[rows][:, None]
     own = np.where(is_all, space.cache_tokens(mean_context)[rows][:, None] / lanes, np.inf)

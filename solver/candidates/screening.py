@@ -22,7 +22,6 @@ from solver.engine.screened_capacity import (
     most_requests_per_s,
     saturation_requests_per_s,
 )
-from solver.engine.steady import rows_of_grid
 from solver.prediction.estimate import without_probes
 from solver.step.power import capped_w
 from solver.traffic_classes import each_alone, with_targets_of
@@ -388,8 +387,7 @@ def _within_targets(
     most = np.minimum(passed_on, np.where(allowed & (most > LEAST_REQUESTS_PER_S), most, 0.0))
     roles = None
     if "disaggregated" in workload.roles:
-        base = len(space.grid.lanes)
-        grid = space.grid if base == len(space.rows) else rows_of_grid(space.grid, np.arange(len(space.rows)) % base)
+        grid = space.grid_of(np.arange(len(space.rows)) % len(space.grid_row))
         stream = Streamed(space, grid, distinct.points_of_all(), workload.traffic, targets, margin, network_s)
         roles = role_capacities(stream, allowed)
         roles = replace(roles, decode=np.minimum(roles.decode, passed_on))

@@ -21,6 +21,7 @@ from solver.engine.steady import (
     FrontEnd,
     StepGrid,
     interpolate,
+    rows_of_grid,
 )
 from solver.llm_shape import LlmShape
 from solver.memory.table import MemoryPlans, MemoryTable
@@ -52,6 +53,9 @@ class SearchSpace:
     memory_table: MemoryTable
     memory_entries: NDArray[np.int64]
     grid: StepGrid
+    """Step times, a row for all candidates that perform alike."""
+    grid_row: NDArray[np.int64]
+    """Of each row its own in ``grid``."""
     fronts: tuple[tuple[FrontEnd, NDArray[np.int64]], ...]
     weight_formats: NDArray[np.str_]
     kv_formats: NDArray[np.str_]
@@ -91,6 +95,10 @@ class SearchSpace:
             kv_cache_tokens=float(self.memory.kv_cache_tokens[row]),
             speculation=None if entry.drafting is None else Speculation(entry.drafting),
         )
+
+    def grid_of(self, rows: NDArray[np.int64]) -> StepGrid:
+        """Step times of these rows, each as if there were no other."""
+        return rows_of_grid(self.grid, self.grid_row[rows])
 
     def cache_tokens(self, mean_context: float) -> NDArray[np.float64]:
         """KV-cache tokens per candidate at this mean context: windows and states make a token's share depend on it.
@@ -147,7 +155,7 @@ class SearchSpace:
         batches = np.append(TOKEN_GRID[seats > TOKEN_GRID], seats)[None, :]
         steps = interpolate(self.grid.decode_s, batches + 0.0 * self.grid.lanes) + batches * self.grid.sequence_s
         most: NDArray[np.float64] = (batches * self.grid.lanes / steps).max(axis=1)
-        return most
+        return most[self.grid_row]
 
     @property
     def next_smaller_steps(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -28,6 +28,10 @@ from solver.step.rates import Rates, multiplies_narrow
 from solver.step.tables import GraphSizes
 from solver.workload import EngineSettings, SpeculativeDecoding
 
+TABULATED_AT_ONCE = 512
+"""Candidates: the terms of a step of so many stay in the processor's cache, and take a few megabytes; those of ten thousand take 150, which
+the process keeps."""
+
 
 def build_space(
     shape: LlmShape,
@@ -91,6 +95,15 @@ def _tabulate(found: Combinations, settings: EngineSettings) -> SearchSpace:
     planned = [platform.settings(shape, settings) for platform in every]
     row_rates = [found.rates[i] for i in kept.tolist()]
     cache_tokens = [float(plans.kv_cache_tokens[i]) for i in kept.tolist()]
+    twin = twins([_performance_key(*one) for one in zip(chosen, own, row_rates, cache_tokens, strict=True)])
+    tabulated, grid_row = np.unique(twin, return_inverse=True)
+    grid = _grid(
+        shape,
+        [chosen[i] for i in tabulated.tolist()],
+        [row_rates[i] for i in tabulated.tolist()],
+        [captured[i] for i in tabulated.tolist()],
+        _in_line(settings, chosen, own)[tabulated],
+    )
     return SearchSpace(
         shape=shape,
         settings=settings,
@@ -112,7 +125,8 @@ def _tabulate(found: Combinations, settings: EngineSettings) -> SearchSpace:
         memory=taken_plans(plans, kept),
         memory_table=table,
         memory_entries=entries[kept],
-        grid=_grid(shape, chosen, row_rates, captured, _in_line(settings, chosen, own)),
+        grid=grid,
+        grid_row=grid_row,
         fronts=fronts_of(shape, settings, own),
         weight_formats=np.array([row.precision.weights for row in chosen]),
         kv_formats=np.array([row.precision.kv_cache for row in chosen]),
@@ -123,7 +137,7 @@ def _tabulate(found: Combinations, settings: EngineSettings) -> SearchSpace:
         memory_bandwidth=np.array([one.peak_bytes_per_s for one in row_rates], dtype=float),
         matrix_rate=np.array([one.peak_flop_per_s for one in row_rates], dtype=float),
         power_limit_w=np.array([platform.device.power_limit_w for platform in own]),
-        twin=twins([_performance_key(*one) for one in zip(chosen, own, row_rates, cache_tokens, strict=True)]),
+        twin=twin,
         dropped=found.dropped,
     )
 
@@ -196,12 +210,12 @@ def _grid(
     captured: Sequence[GraphSizes],
     in_line: NDArray[np.bool_],
 ) -> StepGrid:
-    """Step times of all candidates, tabulated together where the same graphs are captured."""
+    """Step times of all candidates, tabulated together where the same graphs are captured, a number at a time: each row's are its own."""
     grids: list[StepGrid] = []
     start = 0
     while start < len(rows):
-        stop = start
-        while stop < len(rows) and captured[stop] == captured[start]:
+        stop, most = start, min(start + TABULATED_AT_ONCE, len(rows))
+        while stop < most and captured[stop] == captured[start]:
             stop += 1
         stacked = _stacked(row_rates[start:stop])
         stages = np.array([[float(row.layout.pipeline_parallel)] for row in rows[start:stop]])

@@ -1,10 +1,13 @@
 """Candidates that differ in their machine alone are screened once, and a percentile's times once for all targets: the same figures."""
 
+import math
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
+from solver.candidates import tabulated
 from solver.candidates.screening import (
     at_even_odds,
     no_better_than_one_process,
@@ -13,6 +16,7 @@ from solver.candidates.screening import (
     with_targets,
     with_workload,
 )
+from solver.engine.in_line import launches_in_line
 from solver.engine.screened_capacity import (
     IN_FLIGHT_GRID,
     ScreenedTimes,
@@ -20,7 +24,7 @@ from solver.engine.screened_capacity import (
     most_requests_per_s,
     saturation_requests_per_s,
 )
-from solver.engine.steady import OperatingPoints, operating_points
+from solver.engine.steady import COLUMNS, OperatingPoints, operating_points, step_grid
 from solver.recommend.recommend import space_of
 from solver.traffic_classes import with_confidence, with_rate
 from solver.workload import Targets
@@ -33,6 +37,32 @@ ASKED = (
     Targets({"p95": 0.8, "mean": 0.4}, {"p95": 0.05, "p99": 0.09}),
     Targets({"p95": 0.2}, {"p50": 0.02}, {"p95": 12.0}),
 )
+
+
+@pytest.mark.parametrize("llm", ["llama-3.1-8b", "qwen3-30b-a3b"])
+@pytest.mark.parametrize("at_once", [3, 10_000])
+def test_every_row_has_the_steps_that_it_has_by_itself(llm: str, at_once: int) -> None:
+    """However many are tabulated at once, behind more processes too, and where others perform as it does."""
+    asked = workload(llm=llm, kv_cache_formats=("bf16", "fp8"))
+    market = planning(asked, nodes=MARKET)
+    with patch.object(tabulated, "TABULATED_AT_ONCE", at_once):
+        space = space_of(market, asked, {}, requests_per_s=math.inf)
+    assert space.has_more_servers
+    assert len(space.grid.decode_s) < len(space.rows), "some perform alike"
+    every = space.grid_of(np.arange(len(space.rows)))
+    for row, entry in enumerate(space.rows):
+        found, layout = space.configuration(row), entry.layout
+        in_line = np.array([[launches_in_line(found.engine.name, found.engine.version, layout)]])
+        stages, copies = (np.array([[float(n)]]) for n in (layout.pipeline_parallel, layout.data_parallel))
+        platform = space.platforms[entry.platform]
+        graphs = platform.graphs(space.shape, layout.tensor_parallel, space.settings, 1)
+        own = step_grid(found.shape, found.rates(), stages, copies, graphs, None, in_line)
+        for name in COLUMNS:
+            assert np.array_equal(getattr(every, name)[row], getattr(own, name)[0]), (name, entry)
+        for of_all, of_one in zip((*every.context, *every.pairs), (*own.context, *own.pairs), strict=True):
+            assert of_all[0] == of_one[0]
+            assert of_all[1][row] == of_one[1][0]
+            assert of_all[2][row] == of_one[2][0]
 
 
 @pytest.mark.parametrize("targets", ASKED)
@@ -48,7 +78,7 @@ def test_every_row_is_as_if_it_were_screened_by_itself(targets: Targets, away: d
     traffic = asked.traffic
     for front, members in space.fronts:
         points = operating_points(
-            space.grid,
+            space.grid_of(np.arange(len(space.rows))),
             traffic,
             front,
             in_flight=IN_FLIGHT_GRID,

@@ -109,7 +109,7 @@ def test_plans_leave_the_room_that_intervals_of_shared_experts_do() -> None:
     asked = workload(llm="qwen3-30b-a3b", targets=sure)
     nodes = node("h100x4", device("h100-sxm"), 4), node("mi355x8", device("mi355x"), 8)
     space = space_of(planning(asked, nodes=nodes), asked, MEMO)
-    shared, of_measured = space.grid.lockstep_copies[:, 0] > 0.0, 0
+    shared, of_measured = space.grid.lockstep_copies[space.grid_row, 0] > 0.0, 0
     corrections = correction_set(read_catalog().corrections[-1])
     found = margins(asked, space, corrections)
     assert found is not None
