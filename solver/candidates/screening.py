@@ -28,6 +28,7 @@ from solver.traffic_classes import each_alone, with_targets_of
 from solver.workload import Targets, Workload
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,17 +186,19 @@ def screen(
     *,
     power_matters: bool = False,
     corrections: CorrectionSet | None = None,
+    among: Rows | None = None,
 ) -> Screened:
     """Evaluate all rows of a space under the traffic and targets of each of a workload's classes.
 
     Classes whose requests are of the same lengths share the work. power_matters: devices whose power nobody publishes are left out.
-    corrections: what measurements say about single configurations.
+    corrections: what measurements say about single configurations. among: rows that are asked about, with all that perform alike; others
+    then serve nothing. Nothing that is said of one row depends on those of other machines.
     """
     found: list[ScreenedClass] = []
     for alone in each_alone(workload):
         twin = next((one for one in found if _differ_in_targets_only(one.workload, alone)), None)
         if twin is None:
-            found.append(_screened_class(alone, space, power_matters=power_matters, corrections=corrections))
+            found.append(_screened_class(alone, space, among, power_matters=power_matters, corrections=corrections))
         else:
             found.append(_retargeted(twin, alone, twin.margin))
     return of_classes(workload, found)
@@ -269,9 +272,14 @@ def one_process_is_enough(screened: Screened, requests_per_s: float) -> NDArray[
 
 
 def _screened_class(
-    workload: Workload, space: SearchSpace, *, power_matters: bool, corrections: CorrectionSet | None
+    workload: Workload,
+    space: SearchSpace,
+    among: Rows | None,
+    *,
+    power_matters: bool,
+    corrections: CorrectionSet | None,
 ) -> ScreenedClass:
-    """Evaluate all rows of a space for a workload of one class."""
+    """Evaluate all rows of a space, or those ``among``, for a workload of one class."""
     traffic = workload.traffic
     mean_context = traffic.prompt.mean + traffic.output.mean / 2.0
     unshared = 1.0 - traffic.shared_memory_fraction
@@ -280,22 +288,24 @@ def _screened_class(
     own = mean_context - traffic.prompt.mean * traffic.shared_memory_fraction
     cache = cache * (mean_context / max(own, 1.0)) if unshared < 1.0 else cache
     first, place = space.distinct
-    result = [
-        (
-            mine := np.flatnonzero(np.isin(first, members)),
-            points_of(space, first[mine], traffic, front, cache, mean_context),
-        )
-        for front, members in space.fronts
-    ]
-    points = result[0][1] if len(result) == 1 else merged(len(first), result)
-    distinct = DistinctTimes(ScreenedTimes(points, traffic), first, place)
-    margin: Floats | float = 1.0
-    asked = margins(workload, space, corrections)
-    if asked is not None:
-        margin = asked[:, None]
     allowed = np.isin(space.weight_formats, workload.weight_formats) & np.isin(
         space.kv_formats, workload.kv_cache_formats
     )
+    if among is not None and among.any():
+        asked_of = np.zeros(len(first), dtype=np.bool_)
+        asked_of[place[among]] = True
+        allowed &= asked_of[place]
+        first, place = first[asked_of], np.maximum(np.cumsum(asked_of) - 1, 0)[place]
+    behind = ((front, np.flatnonzero(np.isin(first, members))) for front, members in space.fronts)
+    result = [
+        (mine, points_of(space, first[mine], traffic, front, cache, mean_context))
+        for front, mine in behind
+        if len(mine)
+    ]
+    points = result[0][1] if len(result) == 1 else merged(len(first), result)
+    distinct = DistinctTimes(ScreenedTimes(points, traffic), first, place)
+    asked = margins(workload, space, corrections)
+    margin: Floats | float = 1.0 if asked is None else asked[:, None]
     if power_matters:
         allowed &= space.power_limit_w > 0.0
     if distances := workload.distances_s:

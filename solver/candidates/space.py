@@ -5,7 +5,7 @@ prices: it is built once and read for every workload of that model.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -95,6 +95,12 @@ class SearchSpace:
             kv_cache_tokens=float(self.memory.kv_cache_tokens[row]),
             speculation=None if entry.drafting is None else Speculation(entry.drafting),
         )
+
+    def rows_on(self, node_ids: Collection[str]) -> NDArray[np.bool_]:
+        """Rows that stand in one of these machines, at least."""
+        asked = frozenset(node_ids)
+        some = np.array([not asked.isdisjoint(platform.node_ids) for platform in self.platforms], dtype=np.bool_)
+        return some[self.platform_index]
 
     def grid_of(self, rows: NDArray[np.int64]) -> StepGrid:
         """Step times of these rows, each as if there were no other."""

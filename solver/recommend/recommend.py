@@ -214,10 +214,12 @@ def _price(result: FleetResult) -> float:
     return math.inf if result.usd_per_hour is None else result.usd_per_hour
 
 
-def screened(planning: PlanningInput, workload: Workload, memo: SpaceMemo) -> Screened:
-    """One workload's candidates with the capacities that its targets leave them."""
+def screened(planning: PlanningInput, workload: Workload, memo: SpaceMemo, *, offered: bool = False) -> Screened:
+    """One workload's candidates with the capacities that its targets leave them. offered: on machines that are, at least."""
     space = space_of(planning, workload, memo)
-    return screen(workload, space, power_matters=planning.power_matters, corrections=planning.corrections)
+    among = space.rows_on({offer.node.id for offer in planning.offers}) if offered else None
+    power_matters, corrections = planning.power_matters, planning.corrections
+    return screen(workload, space, power_matters=power_matters, corrections=corrections, among=among)
 
 
 def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer = unobserved) -> Recommendation:
@@ -279,7 +281,9 @@ def explained(solved_request: SolvedRequest, memo: SpaceMemo, observe: Observer 
     if planning.explain and planning.lower_formats:
         lower = settled(
             "lower_precision",
-            lambda: lower_precision(planning, lambda workload: screened(planning, workload, memo), result, resolver),
+            lambda: lower_precision(
+                planning, lambda one: screened(planning, one, memo, offered=True), result, resolver
+            ),
         )
     premium = settled("confidence", lambda: confidence_premium(planning, assembly, result, resolver))
     return Recommendation(
@@ -419,7 +423,7 @@ def infeasible(solved_request: SolvedRequest, rejected: Sequence[Rejection], mem
     lower = None
     if planning.explain and planning.lower_formats:
         result = solved_request.result
-        lower = lower_precision(planning, lambda workload: screened(planning, workload, memo), result, resolver)
+        lower = lower_precision(planning, lambda one: screened(planning, one, memo, offered=True), result, resolver)
         unsettled += ["lower_precision"] if resolver.unanswered else []
     before = resolver.unanswered
     why = explain_infeasible(planning, solved_request.assembly, resolver)

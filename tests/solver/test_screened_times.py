@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any, Literal
 from unittest.mock import patch
 
 import numpy as np
@@ -28,9 +29,12 @@ from solver.engine.steady import COLUMNS, OperatingPoints, operating_points, ste
 from solver.recommend.recommend import space_of
 from solver.traffic_classes import with_confidence, with_rate
 from solver.workload import Targets
+from tests.solver.naive_session_cache import random_case
 from tests.solver.planning_cases import MEMO, NODES, node, planning, workload
 from tests.solver.samples import device
+from tests.solver.test_expected_hits import traffic_of
 
+BOTH_ROLES: tuple[Literal["aggregated", "disaggregated"], ...] = ("aggregated", "disaggregated")
 NEAR_AND_FAR = {"near": 0.01, "far": 0.12}
 MARKET = (*NODES, node("h100x4", device("h100-sxm"), 4), node("l4x2", device("l4"), 2))
 ASKED = (
@@ -129,3 +133,29 @@ def test_what_smaller_steps_do_as_well_they_do_at_every_distance() -> None:
     assert dropped.any()
     assert not dropped.all()
     assert np.array_equal(at_all, np.tile(dropped, copies))
+
+
+@pytest.mark.parametrize("away", [None, NEAR_AND_FAR])
+@pytest.mark.parametrize("changes", [{}, {"roles": BOTH_ROLES}, {"traffic": traffic_of(random_case(1)[0])}])
+def test_rows_on_some_machines_are_as_among_all(away: dict[str, float] | None, changes: dict[str, Any]) -> None:
+    """What performs as one of them is there too, and nothing else."""
+    asked = replace(workload(kv_cache_formats=("bf16", "fp8"), **changes), network_s_by_region=away)
+    space = space_of(planning(asked, nodes=MARKET), asked, {}, requests_per_s=math.inf)
+    machine = MARKET[-1].id
+    on = space.rows_on({machine})
+    assert [machine in space.platforms[row.platform].node_ids for row in space.rows] == on.tolist()
+    alike = np.isin(space.twin, space.twin[on])
+    assert on.sum() < alike.sum() < len(space.rows), "some that stand elsewhere perform alike, others do not"
+    assert any(not alike[members].any() for _, members in space.fronts), "none of them is behind more processes"
+    every, some = screen(asked, space), screen(asked, space, among=on)
+    mine = np.tile(alike, every.copies)
+    for name in ("requests_per_s", "most_requests_per_s"):
+        assert np.array_equal(getattr(some.only, name), np.where(mine, getattr(every.only, name), 0.0)), name
+    for name in ("saturation_requests_per_s", "power_w_per_replica"):
+        assert np.array_equal(getattr(some.only, name)[mine], getattr(every.only, name)[mine]), name
+    for name in ("limit", "best_s", "time_to_first_token_s"):
+        assert np.array_equal(getattr(some.only.capacity, name)[mine], getattr(every.only.capacity, name)[mine]), name
+    assert (every.roles is None) is (some.roles is None) is ("roles" not in changes)
+    if every.roles is not None and some.roles is not None:
+        assert np.array_equal(some.roles.decode, np.where(mine, every.roles.decode, 0.0))
+        assert np.array_equal(some.roles.prefill, np.where(mine, every.roles.prefill, 0.0))

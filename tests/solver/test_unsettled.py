@@ -92,10 +92,10 @@ def test_no_more_is_screened_for_a_question_once_time_is_over(monkeypatch: pytes
     solved = solve_request(asked, MEMO)
     again = []
 
-    def slow(*arguments: Any) -> Any:
+    def slow(*arguments: Any, **named: Any) -> Any:
         now[0] += asked.time_limit_s
         again.append(arguments)
-        return screened(*arguments)
+        return screened(*arguments, **named)
 
     monkeypatch.setattr(recommend, "screened", slow)
     assert "lower_precision" in explained(solved, MEMO).unsettled
