@@ -22,6 +22,11 @@ TOLD_BY = "g26-c8"
 ROUTING = "expert_evenness_16bit"
 RANGE = (0.02, 20.0)
 S_PER_MS = 1e-3
+OPTIONS = {
+    "max_sequences": "--max-num-seqs", "max_context_tokens": "--max-model-len", "max_captured_tokens": "--max-cudagraph-capture-size",
+    "memory_fraction": "--gpu-memory-utilization",
+}  # fmt: skip
+"""Of what files of runs in no fit say of each."""
 RANDOM_WEIGHTS = ("--load-format", "dummy")
 """What every server measured here was started with."""
 
@@ -29,9 +34,7 @@ RANDOM_WEIGHTS = ("--load-format", "dummy")
 def measured_run(catalog: Catalog, name: str, run: dict[str, Any]) -> Measurement:
     """A run of the file as fits take runs, under the newest correction set. Files of runs in no fit keep no command line."""
     body, like = run["benchmark"], catalog.benchmarks[0]
-    sizes = ["--max-num-seqs", str(run["max_sequences"]), "--max-model-len", str(run["max_context_tokens"])]
-    if captured := run.get("max_captured_tokens"):
-        sizes += ["--max-cudagraph-capture-size", str(captured)]
+    sizes = [text for field, option in OPTIONS.items() if field in run for text in (option, str(run[field]))]
     context = {**body["context"], "engine": {**body["context"]["engine"], "arguments": [*RANDOM_WEIGHTS, *sizes]}}
     row = like.runs[0].model_copy(update={"id": name, "benchmark": {**body, "context": context}})
     reported = like.engine_reported.model_copy(update={"max_batched_tokens": run["max_batched_tokens"]})
