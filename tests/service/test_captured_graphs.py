@@ -44,7 +44,7 @@ def test_as_measured_on_seats_of_which_twice_are_captured_and_when_told_more(
         mean = found[figure]["mean"]
         assert mean["expected"] == pytest.approx(results[figure]["mean"], rel=within)
         assert mean["low"] <= results[figure]["mean"] <= mean["high"]
-    assert found["output_tokens_per_s"]["expected"] == pytest.approx(results["output_tokens_per_s"], rel=0.08)
+    assert found["output_tokens_per_s"]["expected"] == pytest.approx(results["output_tokens_per_s"], rel=0.1)
 
 
 def test_what_twice_the_seats_are_is_what_is_captured_unless_told(client: TestClient) -> None:
