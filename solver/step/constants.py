@@ -65,7 +65,7 @@ CONSTANTS: dict[str, ConstantLaw] = {
         "ratio", 1.0, 0.05, 1.5, "reading routed experts' weights that are widened to 16 bits, over reading others"
     ),
     "expert_read_efficiency": _efficiency("reading routed experts' weights"),
-    "expert_tile_rows": ConstantLaw("row", 1.0, 0.0, 512.0, "rows of the tiles that rows of one expert fill, the last of them half"),
+    "expert_tile_rows": ConstantLaw("ratio", 1.0, 0.0, 512.0, "rows of the tiles that rows of one expert fill, the last of them half"),
     "quantised_expert_layer_us": _micro("kernels that quantise what the experts of one layer multiply", 200.0),
     "kv_read_efficiency": _efficiency("reading a 16-bit KV cache in decode attention"),
     "kv_read_efficiency_8bit": _efficiency("reading an 8-bit KV cache in decode attention"),

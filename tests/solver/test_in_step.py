@@ -76,7 +76,7 @@ def test_a_checkpoint_of_quantised_experts_multiplies_the_rest_in_16_bits() -> N
     def of(beside: float) -> tuple[float, float, float, float]:
         found = rates(here, told_by, quantised, HERE.layout, link_domain_devices=8, beside_experts_bytes=beside)
         return (
-            float(found.gemm_flop_per_s), float(found.expert_flop_per_s), float(found.layer_overhead_s),
+            float(found.gemm_flop_per_s), float(found.expert_flop_per_s), float(found.quantised_layer_overhead_s),
             float(found.quantised_activations),
         )  # fmt: skip
 
