@@ -8,6 +8,7 @@ is said of them now, with the constants of the newest correction set.
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -123,10 +124,10 @@ def main() -> None:
     for title, left_out in (("without tiles", UNTOLD), ("with tiles", ())):
         told = fit(fitted, constants, left_out)
         print(f"{title}: {', '.join(f'{name} {value:.3f}' for name, value in told.items() if name not in left_out)}")
-        show(title, cases, lambda one, told=told: said_s(one, told, constants))  # type: ignore[misc]
+        show(title, cases, partial(said_s, told=told, constants=constants))
     now = {name: constants.priors[name].value for name in NAMES}
     print(f"in force: {', '.join(f'{name} {value:.3f}' for name, value in now.items())}")
-    show("in force", cases, lambda one: said_s(one, now, constants))
+    show("in force", cases, partial(said_s, told=now, constants=constants))
 
 
 if __name__ == "__main__":

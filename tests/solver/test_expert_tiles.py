@@ -47,7 +47,6 @@ class TestTiles:
         assert with_tiles.flops == without.flops, "what is wasted is no arithmetic of the model"
 
     def test_the_worked_example_of_the_documents(self) -> None:
-        assert 920 * 8 + 128 * 138 / 2 == 16_192
         ratio = product("qwen3-30b-a3b", 920.0, TILES).compute_s / product("qwen3-30b-a3b", 920.0, NONE).compute_s
         assert float(ratio) == pytest.approx(16_192 / 7_360, rel=1e-3)
 
