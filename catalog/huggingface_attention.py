@@ -25,6 +25,8 @@ ENCODER_TYPES = frozenset({"bert", "roberta", "xlm-roberta"})
 """Encoders with learned positions, biases everywhere and two norms a layer: a text at once, no tokens made."""
 ROTARY_ENCODER_TYPES = frozenset({"modernbert"})
 """Encoders built as decoders are, rotary and without biases, of which every few layers look at all of a text."""
+_GATED_OUTPUT_TYPES = frozenset({"qwen3_next"})
+"""Whose attention gates its output though their configs do not say so: queries and gates are one product."""
 _QKV_BIAS_TYPES = frozenset({"qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "gpt2", "chatglm"})
 """Architectures whose projections carry a bias without saying so in the config."""
 _QK_NORM_TYPES = ("qwen3", "gemma3", "gemma4", "mimo_v2", "step3")
@@ -144,7 +146,8 @@ def grouped_query_block(text: Fields, kind: str, model_type: str, hidden: int) -
     if heads % kv_heads:
         raise ConfigError("num_key_value_heads", f"{kv_heads} key-value heads do not divide {heads} heads")
     keys_are_values = wide and text.flag("attention_k_eq_v")  # one projection feeds both; both are cached
-    query = hidden * heads * head_dim * (2 if text.flag("attn_output_gate", "attention_output_gate") else 1)
+    gated = text.flag("attn_output_gate", "attention_output_gate", default=model_type in _GATED_OUTPUT_TYPES)
+    query = hidden * heads * head_dim * (2 if gated else 1)
     key_value = hidden * kv_heads * (head_dim + (0 if keys_are_values else v_head_dim))
     output = heads * v_head_dim * hidden
     small = float(hidden * norms_per_block(model_type))

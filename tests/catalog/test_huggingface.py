@@ -113,6 +113,13 @@ class TestDialects:
         row = read({"model_type": "some_vl", "text_config": LLAMA | {"model_type": "llama"}, "vision_config": {}})
         assert shape_of(row).total_weights == 8_030_261_248
 
+    def test_attention_of_qwen3_next_gates_its_output(self) -> None:
+        """Its config does not say so, as those of Qwen3.5 do: queries and gates are one product."""
+        config = stored("Qwen--Qwen3-Next-80B-A3B-Instruct")
+        full = next(group for group in read(config).attention if group.kind == "full")
+        assert full.weights == 2048 * (2 * 16 + 2 * 2) * 256 + 16 * 256 * 2048 + 2 * 256 + 2048
+        assert shape_of(read(config)).total_weights == pytest.approx(80e9, rel=5e-3)
+
     def test_absent_head_dim_and_heads_follow_from_the_rest(self) -> None:
         config = {k: v for k, v in LLAMA.items() if k != "num_key_value_heads"}
         assert (read(config).attention[0].kv_heads, read(config).attention[0].head_dim) == (32, 128)
