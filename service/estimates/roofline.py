@@ -15,8 +15,7 @@ def present_roofline(configuration: Configuration, traffic: Traffic, found: Esti
     drafting = configuration.speculation
     queries = 1.0 if drafting is None else drafting.decoding.draft_tokens + 1.0
     prompt = step_operators(
-        shape, rates, 0.0, traffic, prefill_tokens=prefill_step_tokens(configuration, traffic),
-        most_captured=configuration.most_captured_prompt_tokens,
+        shape, rates, 0.0, traffic, prefill_tokens=prefill_step_tokens(configuration, traffic)
     )  # fmt: skip
     decode = step_operators(shape, rates, found.decoding_sequences, traffic, queries=queries)
     if shape.embeds:  # nothing is decoded

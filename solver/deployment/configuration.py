@@ -152,11 +152,6 @@ class Configuration:
             queries=queries,
         )
 
-    @property
-    def most_captured_prompt_tokens(self) -> int:
-        """Tokens of the largest step with prompts that runs as a captured graph."""
-        return self._graphs(1).most_prefill_tokens
-
     def _graphs(self, queries: int) -> GraphSizes:
         degree = self.layout.tensor_parallel
         return self.profile.graphs_of(self.shape.family, self.device.memory_bytes, degree, self.engine, queries)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.llm_shape import LlmShape
-from solver.step import shared_experts, terms
+from solver.step import terms
 from solver.step.adapter_terms import adapter_reads_s, prompt_requests
 from solver.step.blocks import attention_pairs
 from solver.step.gemm import mean_tiled_rows
@@ -111,11 +111,7 @@ def step_grid(
     prompts = np.asarray(adapter_reads_s(shape, rates, prompt_requests(shape, tokens)))
     prompts = prompts + np.asarray(image_launch_beyond_s(shape, rates, tokens))
     replies = np.asarray(adapter_reads_s(shape, rates, tokens))
-    beside = token
-    if np.any(shared_experts.are_shared(rates)):
-        gathered = shared_experts.gathered_rows(rates, tokens, graphs.most_prefill_tokens)
-        beside = terms.token_terms(shape, rates, tokens, mean_tiled_rows(tokens), gathered=gathered)
-    scanning = np.asarray(beside.body_s) + scan_s(shape, rates, tokens)
+    scanning = np.asarray(token.body_s) + scan_s(shape, rates, tokens)
     mixed = (np.maximum(scanning, prefill_floor) + prompts) * uneven + fixed
     launched_replies = (
         launching * np.asarray(terms.captured_beside_s(shape, rates)) * (tokens <= graphs.most_prefill_tokens)

@@ -277,8 +277,7 @@ def prefill_step_tokens(configuration: Configuration, traffic: Traffic) -> float
 def prefill_terms(configuration: Configuration, traffic: Traffic) -> tuple[Term, ...]:
     tokens = prefill_step_tokens(configuration, traffic)
     return step_terms(
-        configuration.shape, configuration.rates(), configuration.layout, 0.0, traffic, prefill_tokens=tokens,
-        most_captured=configuration.most_captured_prompt_tokens,
+        configuration.shape, configuration.rates(), configuration.layout, 0.0, traffic, prefill_tokens=tokens
     )  # fmt: skip
 
 

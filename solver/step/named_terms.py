@@ -1,6 +1,5 @@
 """What one step is made of: every term named, largest first."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,15 +76,13 @@ def step_terms(
     prefill_tokens: float = 0.0,
     queries: float = 1.0,
     drafting_s: float = 0.0,
-    most_captured: float = math.inf,
 ) -> tuple[Term, ...]:
     """Terms of a step with ``sequences`` decoding at mean context and ``prefill_tokens`` of one prompt, largest first.
 
     queries: tokens of each decoding sequence in the step (above 1 where drafts are verified). drafting_s: of the drafts.
-    most_captured: tokens of the largest step with prompts that is captured.
     """
     tokens = max(1.0, sequences * queries + prefill_tokens)
-    token = terms.step_token_terms(shape, rates, tokens, most_captured if prefill_tokens else math.inf)
+    token = terms.step_token_terms(shape, rates, tokens)
     rows = max(1.0, sequences * queries)
     head = terms.head_product(shape, rates, rows)
     head_s = _scalar(head.seconds)

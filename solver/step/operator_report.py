@@ -4,7 +4,6 @@ Per device of the tensor-parallel group, over all layers. Element-wise passes an
 out: ``solver.step.named_terms`` has their time.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,15 +98,13 @@ def step_operators(
     *,
     prefill_tokens: float = 0.0,
     queries: float = 1.0,
-    most_captured: float = math.inf,
 ) -> tuple[Operator, ...]:
     """Operators of a step with ``sequences`` decoding at mean context and ``prefill_tokens`` of one prompt, longest first.
 
-    most_captured: tokens of the largest step with prompts that is captured.
     Times are those of ``solver.step.named_terms.step_terms`` for the same step, but for ``prefill_attention``.
     """
     tokens = max(1.0, sequences * queries + prefill_tokens)
-    token = terms.step_token_terms(shape, rates, tokens, most_captured if prefill_tokens else math.inf)
+    token = terms.step_token_terms(shape, rates, tokens)
     head = terms.head_product(shape, rates, max(1.0, sequences * queries))
     found = [
         Operator(

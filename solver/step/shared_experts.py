@@ -38,13 +38,14 @@ def are_shared(rates: Rates) -> NDArray[np.bool_]:
     return np.asarray(rates.expert_parallel) > np.asarray(rates.tensor_parallel)
 
 
-def gathered_rows(rates: Rates, tokens: Quantity, most_captured: float) -> Quantity:
-    """Rows that the devices of experts see in a step with prompts, T of them of one copy:
+def gathered_rows(rates: Rates, tokens: Quantity) -> Quantity:
+    """Rows that the devices of experts see in a step with T tokens of one copy: n·T, those of all copies.
 
-    n·T     in a captured graph, in which every copy works on as many tokens as the fullest
-    T       beyond, where each brings its own: of the others, which are seldom at a prompt too, little is added
+    In a captured graph every copy works on as many tokens as the fullest. Beyond, each brings its own; a copy whose prompts fill so large
+    a step has others beside it that wait for theirs as well.
     """
-    return np.where(np.asarray(tokens) <= most_captured, sharing_copies(rates) * tokens, tokens)
+    gathered: Quantity = sharing_copies(rates) * np.asarray(tokens)
+    return gathered
 
 
 def largest_normal(count: Quantity) -> Quantity:
@@ -113,12 +114,12 @@ def collective_s(rates: Rates, row_bytes: Quantity, tokens: Quantity, gathered: 
     return rates.exchange_latency_s + rates.exchange_hop_s * (n - 1.0) + np.minimum(quick, full)
 
 
-def exchange_s(rates: Rates, width: float, tokens: Quantity, gathered: Quantity) -> Quantity:
+def exchange_s(rates: Rates, width: float, tokens: Quantity) -> Quantity:
     """Seconds in which tokens of 16-bit values reach the devices of one layer's experts and results return."""
-    return 2.0 * collective_s(rates, 2.0 * width, tokens, gathered)
+    return 2.0 * collective_s(rates, 2.0 * width, tokens, gathered_rows(rates, tokens))
 
 
-def all_to_all_s(shape: LlmShape, rates: Rates, tokens: Quantity, gathered: Quantity) -> Quantity:
+def all_to_all_s(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:
     """Seconds in which tokens go to the devices of their experts and come back; 0 where every device has a cut of each expert.
 
     Devices of one copy have the same tokens and exchange none: what is counted for them, each token sent to each of its experts, stands
@@ -131,18 +132,18 @@ def all_to_all_s(shape: LlmShape, rates: Rates, tokens: Quantity, gathered: Quan
             width = blocks.expert_width(ffn, shape)
             sent = all_to_all_bytes(2.0 * tokens * ffn.top_k * width / rates.tensor_parallel, rates.expert_parallel)
             apart = 2.0 * transfer_s(sent, rates.link_bytes_per_s, rates.all_reduce_latency_s)
-            each = np.where(shared, exchange_s(rates, width, tokens, gathered), apart) if np.any(shared) else apart
+            each = np.where(shared, exchange_s(rates, width, tokens), apart) if np.any(shared) else apart
             found = found + ffn.layers * np.where(spread, each, 0.0)
     return found
 
 
-def layers_overhead_s(shape: LlmShape, rates: Rates, gathered: Quantity) -> Quantity:
+def layers_overhead_s(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:
     """Seconds of kernels that only layers with shared experts start: finding which experts are the device's, and sorting pairs of tokens
     and experts where they are so few, 4·R·k ≤ E, that none are sorted where a device has all experts."""
     found: Quantity = 0.0
     for ffn in shape.feed_forward:
         if ffn.experts > 0:
-            few = 4.0 * np.asarray(gathered) * ffn.top_k <= ffn.experts
+            few = 4.0 * gathered_rows(rates, tokens) * ffn.top_k <= ffn.experts
             found = found + ffn.layers * (rates.spread_expert_layer_s + np.where(few, rates.expert_sort_s, 0.0))
     return np.where(are_shared(rates), found, 0.0)
 

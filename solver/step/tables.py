@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from solver.layout import Layout
 from solver.llm_shape import LlmShape
-from solver.step import shared_experts, terms
+from solver.step import terms
 from solver.step.adapter_terms import adapter_reads_s, prompt_requests
 from solver.step.prompt_terms import prompt_laws
 from solver.step.rates import Rates
@@ -165,11 +165,7 @@ def step_tables(
     head_s = np.where(rows > 0, np.asarray(head.seconds) + np.asarray(terms.sampling_s(shape, rates, rows)), 0.0)
     body = np.asarray(token.body_s) + 0.0 * tokens
     eager = np.maximum(body, np.where(tokens > graphs.most_tokens, token.eager_floor_s, 0.0))
-    prompts = token
-    if shared_experts.are_shared(rates):
-        gathered = shared_experts.gathered_rows(rates, tokens, graphs.most_prefill_tokens)
-        prompts = terms.token_terms(shape, rates, tokens, gathered=gathered)
-    scanning = np.asarray(prompts.body_s) + scan_s(shape, rates, tokens)
+    scanning = np.asarray(token.body_s) + scan_s(shape, rates, tokens)
     launched = np.where(tokens > graphs.most_prefill_tokens, token.eager_floor_s, terms.captured_floor_s(shape, rates))
     prefilling = np.maximum(scanning, launched)
     per_step = rates.step_overhead_s * stages

@@ -5,7 +5,6 @@ A product is a pair (compute seconds, memory seconds) until it is combined by ``
 explanation can say which side of the ridge it was on.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -147,8 +146,7 @@ def wide_product(rates: Rates, tokens: Quantity, columns: Quantity, inner: Quant
 
 
 def routed_experts_product(
-    rates: Rates, tokens: Quantity, *, experts: int, top_k: int, width: float, intermediate: float, matrices: int,
-    gathered: Quantity | None = None,
+    rates: Rates, tokens: Quantity, *, experts: int, top_k: int, width: float, intermediate: float, matrices: int
 ) -> Product:  # fmt: skip
     """All routed experts of one layer as one grouped product per rank.
 
@@ -159,12 +157,11 @@ def routed_experts_product(
 
     Experts are cut by tensor parallelism (I′ = I/TP), or spread whole over ``expert_parallel`` ranks, whose most loaded
     one has ``expert_imbalance`` times the mean. More expert ranks than tensor ranks means attention runs data-parallel:
-    the experts then work on the tokens of all its copies, ``gathered`` (T·EP/TP where not stated), and the fullest device is told by
+    the experts then work on the tokens of all its copies, T·EP/TP, and the fullest device is told by
     ``shared_experts``. Routing that favours some experts touches fewer of them.
     """
     spread = np.maximum(rates.tensor_parallel, rates.expert_parallel)
-    if gathered is None:
-        gathered = tokens * shared_experts.sharing_copies(rates)
+    gathered = shared_experts.gathered_rows(rates, tokens)
     flops = 2.0 * matrices * gathered * top_k * width * intermediate / spread
     touched = blocks.distinct_experts(experts, top_k, gathered, rates.expert_evenness)
     size = touched * matrices * width * intermediate * rates.expert_weight_bytes / spread
@@ -198,14 +195,14 @@ def dense_products(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quant
     return found
 
 
-def routed_products(shape: LlmShape, rates: Rates, tokens: Quantity, gathered: Quantity | None = None) -> list[Layered]:
-    """The grouped products of routed experts. gathered: rows of all copies that share them."""
+def routed_products(shape: LlmShape, rates: Rates, tokens: Quantity) -> list[Layered]:
+    """The grouped products of routed experts."""
     return [
         (
             ffn.layers,
             routed_experts_product(
                 rates, tokens, experts=ffn.experts, top_k=ffn.top_k, width=blocks.expert_width(ffn, shape),
-                intermediate=float(ffn.expert_intermediate), matrices=ffn.matrices, gathered=gathered,
+                intermediate=float(ffn.expert_intermediate), matrices=ffn.matrices,
             ),
         )
         for ffn in shape.feed_forward
@@ -220,9 +217,8 @@ def total(parts: Iterable[Quantity], start: Quantity = 0.0) -> Quantity:
     return start
 
 
-def element_wise_bytes(shape: LlmShape, rates: Rates, tokens: Quantity, gathered: Quantity | None = None) -> Quantity:
-    """What norms, residuals, positions, activations and the routing of experts read and write: 16-bit values. gathered: rows of all copies
-    that share experts."""
+def element_wise_bytes(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:
+    """What norms, residuals, positions, activations and the routing of experts read and write: 16-bit values."""
     tp, h = rates.tensor_parallel, float(shape.hidden)
     parts: list[Quantity] = []
     for group in shape.attention:
@@ -230,8 +226,7 @@ def element_wise_bytes(shape: LlmShape, rates: Rates, tokens: Quantity, gathered
         per_token = 8.0 * h + 4.0 * (query + key_value) + (4.0 * (query + key_value / 2.0) if shape.qk_norm else 0.0)
         parts.append(group.layers * per_token * tokens)
     spread = np.maximum(tp, rates.expert_parallel)
-    shared, copies = shared_experts.are_shared(rates), shared_experts.sharing_copies(rates)
-    passed = np.where(shared, copies if gathered is None else gathered / tokens, 1.0)
+    shared, passed = shared_experts.are_shared(rates), shared_experts.sharing_copies(rates)
     for ffn in shape.feed_forward:
         parts.append(ffn.layers * (8.0 * h + (2.0 * ffn.matrices) * (blocks.dense_width(ffn) / tp)) * tokens)
         if ffn.experts > 0:
@@ -307,21 +302,16 @@ def captured_beside_s(shape: LlmShape, rates: Rates) -> Quantity:
     return shape.layers_of("mla") * rates.captured_latent_replies_s + captured_recurrent_replies_s(shape, rates)
 
 
-def token_terms(
-    shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity | None = None, *, gathered: Quantity | None = None
-) -> TokenTerms:
+def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity | None = None) -> TokenTerms:
     """Everything in a step that the number of tokens decides, over all layers, without head and without attention's
     context-dependent part.
 
-    tokens: T ≥ 1, float or array. tiled: rows that 8-bit products work on, where it is not ``tiled_rows(tokens)``. gathered: rows that
-    experts see, where it is not as many of every copy that shares them (``shared_experts.gathered_rows``).
+    tokens: T ≥ 1, float or array. tiled: rows that 8-bit products work on, where it is not ``tiled_rows(tokens)``.
     """
-    if gathered is None:
-        gathered = tokens * shared_experts.sharing_copies(rates)
     dense = Products(tuple(dense_products(shape, rates, tokens, tiled_rows(tokens) if tiled is None else tiled)))
-    routed = Products(tuple(routed_products(shape, rates, tokens, gathered)))
+    routed = Products(tuple(routed_products(shape, rates, tokens)))
     dense_s, routed_s = dense.seconds, routed.seconds
-    stream_bytes = element_wise_bytes(shape, rates, tokens, gathered)
+    stream_bytes = element_wise_bytes(shape, rates, tokens)
     quantise_bytes = quantised_bytes(shape, rates, tokens)
     state_bytes = passed_state_bytes(shape, rates, tokens)
     streams = {
@@ -329,9 +319,9 @@ def token_terms(
         "quantise": quantise_bytes / rates.stream_bytes_per_s,
         "recurrent_state": state_bytes / rates.state_bytes_per_s,
         "all_reduce": all_reduce_s(shape, rates, tokens),
-        "all_to_all": shared_experts.all_to_all_s(shape, rates, tokens, gathered),
+        "all_to_all": shared_experts.all_to_all_s(shape, rates, tokens),
         "layer_overhead": layer_overhead_s(shape, rates)
-        + shared_experts.layers_overhead_s(shape, rates, gathered)
+        + shared_experts.layers_overhead_s(shape, rates, tokens)
         + 0.0 * tokens,
     }
     adapted = adapter_terms(shape, rates, tokens)
@@ -349,13 +339,9 @@ def token_terms(
 
 
 @lru_cache(maxsize=16)
-def step_token_terms(shape: LlmShape, rates: Rates, tokens: float, most_captured: float = math.inf) -> TokenTerms:
-    """``token_terms`` of one step of one deployment. Kept: an estimate's terms and its operators are of the same two steps.
-
-    most_captured: tokens up to which steps like it are captured; beyond, copies that share experts bring what they have.
-    """
-    gathered = None if tokens <= most_captured else shared_experts.gathered_rows(rates, tokens, most_captured)
-    return token_terms(shape, rates, tokens, gathered=gathered)
+def step_token_terms(shape: LlmShape, rates: Rates, tokens: float) -> TokenTerms:
+    """``token_terms`` of one step of one deployment. Kept: an estimate's terms and its operators are of the same two steps."""
+    return token_terms(shape, rates, tokens)
 
 
 def head_product(shape: LlmShape, rates: Rates, rows: Quantity) -> Product:

@@ -20,10 +20,12 @@ from solver.step.shared_experts import (
     largest_normal,
 )
 from solver.workload import EngineSettings
+from tests.bench.copies_in_step import MS, SERVERS, STEPS, read, served
 from tests.llm_shapes import shape
 from tests.solver.samples import configuration, sparse_shape
 
 US = 1e6
+COPIES = "DeepSeek-V2-Lite, two copies of attention that share experts"
 COLLECTIVES = json.loads((DEFAULT_ROOT / "devices" / "h200-sxm_exchanges_x.json").read_text())["collectives"]
 KERNELS = json.loads((DEFAULT_ROOT / "devices" / "h200-sxm_vllm-0.24.0_routed-experts.json").read_text())
 EVEN = [
@@ -90,18 +92,25 @@ def test_an_exchange_moves_tokens_and_not_their_picks() -> None:
     assert found[0] == found[1] > 0.0
 
 
-def test_beyond_graphs_a_copy_brings_what_it_has() -> None:
-    rates = shared(4).rates()
-    assert float(gathered_rows(rates, 512.0, 512)) == 2048.0
-    assert float(gathered_rows(rates, 513.0, 512)) == 513.0
-    alone = configuration(SPARSE, "h200-sxm").rates()
-    assert float(gathered_rows(alone, 512.0, 512)) == float(gathered_rows(alone, 512.0, 0)) == 512.0
+def test_experts_see_the_rows_of_all_copies() -> None:
+    assert float(np.asarray(gathered_rows(shared(4).rates(), 512.0))) == 2048.0
+    assert float(np.asarray(gathered_rows(configuration(SPARSE, "h200-sxm").rates(), 512.0))) == 512.0
+
+
+def test_a_step_that_prompts_of_two_copies_fill_is_said_as_long_as_it_took() -> None:
+    """Two copies of DeepSeek-V2-Lite on two H200, both with 4,097 to 8,192 tokens of prompts: at most a third short of the median."""
+    both = "4097 to 8192 tokens of prompts"
+    steps = read(STEPS)["servers"][COPIES]["steps"]
+    took, one_sided = (steps[f"{both}; the other copy: {other}"]["median_ms"] for other in (both, "no prompts"))
+    said = served(SERVERS[COPIES]).tables().mixed_s[8192] * MS
+    assert 0.67 * took < said < took
+    assert said > one_sided
 
 
 def passes_us(devices: int, rows: float) -> float:
     """What passes over rows of experts take, of one device where so many share them and see as many rows in all."""
     with_experts, without = (
-        float(np.asarray(terms.element_wise_bytes(one, shared(devices).rates(), rows / devices, rows)))
+        float(np.asarray(terms.element_wise_bytes(one, shared(devices).rates(), rows / devices)))
         for one in (SPARSE, sparse_shape(layers=24, hidden=2048, experts=64, top_k=0, width=1408))
     )
     return float((with_experts - without) / shared(devices).rates().stream_bytes_per_s * US / 24)
