@@ -101,6 +101,8 @@ def fitted(
     with more runs, towards whose constants they are pulled instead of the catalog's."""
     routed = routed_models(runs)
     base = constants_of(catalog, priors, device, engine).with_owners(ROUTING, sorted({llm for _, llm in routed}))
+    for llm in sorted({run.configuration.shape.id for run in runs}):
+        base = base.with_stated(llm, constants_of(catalog, priors, device, engine, llm))
     taught = {name: c.value for name, c in elder.constants.items() if c.taken} if elder is not None else {}
     base = base.recentred(taught)
     own = {owned(name, llm): taught.get(owned(name, llm), ROUTING_START) for name, llm in routed}

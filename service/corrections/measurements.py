@@ -34,9 +34,11 @@ def catalog_priors(catalog: Catalog) -> tuple[ConstantPrior, ...]:
     return tuple(prior_from_row(row.model_dump(mode="json")) for row in catalog.constants)
 
 
-def constants_of(catalog: Catalog, priors: tuple[ConstantPrior, ...], device: str, engine: str) -> Constants:
-    """The catalog's own constants for a device under an engine."""
-    return resolve_constants(priors, device=device, family=catalog.devices[device].family, engine=engine)
+def constants_of(
+    catalog: Catalog, priors: tuple[ConstantPrior, ...], device: str, engine: str, llm: str | None = None
+) -> Constants:
+    """The catalog's own constants for a device under an engine; with those that are stated for one model, where one is named."""
+    return resolve_constants(priors, device=device, family=catalog.devices[device].family, engine=engine, llm=llm)
 
 
 def measurements(

@@ -94,8 +94,8 @@ def draw_error_fractions(measurement: Measurement, constants: Constants) -> dict
 
 def _configured(measurement: Measurement, constants: Constants) -> Configuration:
     configuration = measurement.configuration
-    # What belongs to a model is how its random weights route; experts that are drawn evenly are no matter of weights.
-    own = constants.owned_by(configuration.shape.id) if configuration.random_routing else constants
+    # What is fitted to a model is how its random weights route; experts that are drawn evenly are no matter of weights.
+    own = constants.owned_by(configuration.shape.id, stated=not configuration.random_routing)
     return configuration.with_constants(own)
 
 

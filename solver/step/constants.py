@@ -335,11 +335,16 @@ class Constants:
         kept = {name: prior for name, prior in self.priors.items() if not prior.evidence}
         return Constants(self.subject, kept | dict(self.unprobed))
 
-    def owned_by(self, owner: str) -> "Constants":
-        """The same with what belongs to this owner, a model, in the place of what holds for any."""
-        own = {
-            name: self.priors[owned(name, owner)] for name in tuple(self.priors) if owned(name, owner) in self.priors
-        }
+    def owned_by(self, owner: str, *, stated: bool = False) -> "Constants":
+        """The same with what belongs to this owner, a model, in the place of what holds for any. stated: of that only what rows of the
+        catalog state for it, and nothing that is fitted."""
+        found = {name: self.priors.get(owned(name, owner)) for name in self.priors}
+        own = {name: prior for name, prior in found.items() if prior is not None and (prior.llms or not stated)}
+        return Constants(self.subject, {**self.priors, **own}, self.unprobed) if own else self
+
+    def with_stated(self, owner: str, whole: "Constants") -> "Constants":
+        """The same with what rows state for this owner alone, as ``whole`` has it, once more for it."""
+        own = {owned(name, owner): prior for name, prior in whole.priors.items() if prior.llms}
         return Constants(self.subject, {**self.priors, **own}, self.unprobed) if own else self
 
     def with_owners(self, names: Iterable[str], owners: Iterable[str]) -> "Constants":

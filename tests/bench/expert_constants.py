@@ -40,14 +40,13 @@ def row_of(number: int, device: str) -> EngineCorrectionRow:
 
 
 def mixtures(device: str) -> list[Measurement]:
+    """Those that the set was made of: later ones told none of it."""
     catalog = read_catalog()
-    runs = measurements(catalog, read_benchmark_files(), catalog_priors(catalog))
-    here = [run.configuration for run in runs]
+    known = {name for one in row_of(TO, device).evidence for name in one.benchmarks}
     return [
         run
-        for run, one in zip(runs, here, strict=True)
-        if (one.device.id, one.engine.name) == (device, ENGINE)
-        and any(group.experts for group in one.shape.feed_forward)
+        for run in measurements(catalog, read_benchmark_files(), catalog_priors(catalog))
+        if run.id in known and any(group.experts for group in run.configuration.shape.feed_forward)
     ]
 
 

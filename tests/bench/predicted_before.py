@@ -3,7 +3,7 @@
 Of 27 to 29 November 2026: bursts, of requests and of sessions, after which a queue was said to stay or to go; budgets of tokens a step
 that no run had; long prompts; models that nobody here had run; short prompts with many replies; engines told up to
 how many tokens to capture; copies of attention that share experts; recurrent layers between captured pieces; experts that are drawn
-evenly; weights in 8 bits with a scale a block. Predictions are
+evenly; weights in 8 bits with a scale a block; a model with sliding windows, and three mixtures. Predictions are
 files of the catalog that were written before (``catalog/benchmarks/predicted``); nothing is computed here.
 """
 
@@ -47,6 +47,10 @@ RUNS = {
     "Nemotron 3 Nano, experts drawn evenly": "h200-sxm_vllm-0.24.0_nemotron-3-nano-30b-a3b_bf16_tp1_even_z.json",
     "DeepSeek-V2-Lite, experts drawn evenly": "h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp1_even_z.json",
     "gpt-oss 120B, experts drawn evenly": "kept_back/h200-sxm_vllm-0.24.0_gpt-oss-120b_mxfp4_tp1_even_z.json",
+    "Gemma 3 27B, one H200": "h200-sxm_vllm-0.24.0_gemma-3-27b_bf16_tp1_zb.json",
+    "Llama 4 Scout, fp8, experts drawn evenly": "h200-sxm_vllm-0.24.0_llama-4-scout_fp8_tp1_even_zb.json",
+    "Qwen3-Next 80B-A3B, fp8, experts drawn evenly, by Triton": "h200-sxm_vllm-0.24.0_qwen3-next-80b-a3b_fp8_tp1_even_zb.json",
+    "gpt-oss 20B, experts drawn evenly (64 and 128 clients: stalled)": "h200-sxm_vllm-0.24.0_gpt-oss-20b_mxfp4_tp1_even_zb.json",
     "GLM-4.5-Air, fp8, TP 2, experts drawn evenly": "kept_back/h200-sxm_vllm-0.24.0_glm-4.5-air_fp8_tp2_even_za.json",
     "Qwen3 235B-A22B, a scale a block, TP 2, drawn evenly": "kept_back/h200-sxm_vllm-0.24.0_qwen3-235b-a22b_fp8_tp2_block_even_za.json",
     "DeepSeek-V2-Lite, copies sharing experts, drawn evenly": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_dp2-ep2_even_za.json",
@@ -63,6 +67,10 @@ IN_FITS = {
     "q30ba3b-fp8-tp1-even": "h200-sxm/qwen3-even",
     "nemo3nano-bf16-tp1-even": "h200-sxm/nemo-even",
     "dsv2lite-bf16-tp1-even": "h200-sxm/dsv2-even",
+    "gemma27b-bf16-tp1": "h200-sxm/gemma27",
+    "scout-fp8-tp1-even": "h200-sxm/scout",
+    "q3next-fp8-tp1-even": "h200-sxm/q3next",
+    "gptoss20b-mxfp4-tp1": "h200-sxm/gptoss20",
 }
 """Configurations that went into fits after they were predicted: by the group of their runs what their predictions begin with."""
 OF_COPIES_AND_LATENT_ATTENTION = tuple(RUNS)[-4:]
@@ -104,6 +112,7 @@ def predictions() -> dict[str, Any]:
             "2026-11-29-y",
             "2026-11-29-z",
             "2026-11-29-za",
+            "2026-11-29-zb",
         )
         for name, said in read(str(Path("predicted") / f"{day}.json"))["predictions"].items()
     }
@@ -151,7 +160,8 @@ def runs_of(found: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(found["runs"], dict):
         return found["runs"]
     group = found["group"]
-    named = {run["id"].removeprefix(f"{group}-").removesuffix("_z"): run for run in found["runs"]}
+    loads = [run["id"].removeprefix(f"{group}-").removeprefix("even-").rpartition("_")[0] for run in found["runs"]]
+    named = dict(zip(loads, found["runs"], strict=True))
     return {
         name: run | {"predicted_as": f"{IN_FITS[group]}-{name}"} for name, run in named.items() if "again" not in name
     }

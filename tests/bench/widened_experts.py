@@ -3,6 +3,7 @@
 Hopper has no matrix unit for 4 bits: a kernel widens experts as it reads them, which takes its multiprocessors and not the memory. Two
 constants hold that, of reading and of products. Both are told by loads of one server whose experts were drawn evenly; each load is
 then predicted with what the others tell. One of the five was stalled by a kernel compiled in it: its first tokens are left aside.
+Last, loads of the sibling with 32 experts, gpt-oss 20B, by what those of the 120B tell; two that were stalled throughout are left out.
 """
 
 import json
@@ -16,13 +17,16 @@ from rich.console import Console
 from rich.table import Table
 from scipy.optimize import least_squares
 
-from catalog.benchmark_rows import DEFAULT_ROOT
+from catalog.benchmark_rows import DEFAULT_ROOT, read_benchmark_files
 from catalog.read import read_catalog
+from service.corrections.measurements import USABLE, catalog_priors, measurement
+from service.corrections.snapshot import in_force
 from solver.corrections.evidence import WEIGHTS, Measurement, predicted
 from tests.bench.launching import constants_of
 from tests.bench.routing_of_random_weights import measured_run
 
 FILE = DEFAULT_ROOT / "kept_back" / "h200-sxm_vllm-0.24.0_gpt-oss-120b_mxfp4_tp1_even_z.json"
+SIBLING = "h200-sxm_vllm-0.24.0_gpt-oss-20b_mxfp4_tp1_even"
 NAMES = ("widened_expert_read_share", "widened_expert_share")
 UNTOLD = (1.0, 1.0)
 FIGURES = {"time_per_output_token": "TPOT", "time_to_first_token": "TTFT"}
@@ -39,6 +43,17 @@ def loads() -> list[Known]:
         one = replace(one, configuration=one.configuration.with_constants(constants_of(catalog, one)))
         found.append((name, one, tuple(FIGURES) if not run["stalled_s"] else ("time_per_output_token",)))
     return found
+
+
+def of_the_sibling() -> list[tuple[str, Measurement]]:
+    catalog = read_catalog()
+    priors = in_force(catalog.corrections[-1], catalog_priors(catalog))
+    (file,) = (one for one in read_benchmark_files() if one.id == SIBLING)
+    runs = [(run.id, measurement(catalog, priors, file, run)) for run in file.runs if run.quality == USABLE]
+    return [
+        (name, replace(one, configuration=one.configuration.with_constants(constants_of(catalog, one))))
+        for name, one in runs
+    ]
 
 
 def said(one: Measurement, values: Sequence[float]) -> dict[str, float]:
@@ -79,6 +94,17 @@ def main() -> None:
             row += [f"{100.0 * (way[figure] / one.measured[figure] - 1.0):+.1f}" for way in ways]
         table.add_row(*row, ", ".join(f"{value:.2f}" for value in others))
     Console(width=150).print(table)
+    sibling = Table(
+        "gpt-oss 20B", *(f"{figure}: {what}" for figure in FIGURES.values() for what in ("untold, %", "by the 120B, %"))
+    )
+    misses = []
+    for name, one in of_the_sibling():
+        ways = [said(one, values) for values in (UNTOLD, everything)]
+        off = [100.0 * (way[figure] / one.measured[figure] - 1.0) for figure in FIGURES for way in ways]
+        misses.append(off)
+        sibling.add_row(name, *(f"{value:+.1f}" for value in off))
+    sibling.add_row("mean", *(f"{value:.1f}" for value in np.abs(misses).mean(axis=0)))
+    Console(width=150).print(sibling)
 
 
 if __name__ == "__main__":

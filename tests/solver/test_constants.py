@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from catalog.rows import ConstantRow
-from solver.step.constants import CONSTANTS, ConstantPrior, resolve_constants
+from solver.step.constants import CONSTANTS, ConstantPrior, Constants, owned, resolve_constants
 from tests.solver.samples import catalog, constants, device
 
 ROWS = catalog().constants
@@ -99,3 +99,18 @@ class TestDocumentation:
         line = next((x for x in MATHEMATICS.read_text().splitlines() if x.startswith(f"| `{name}`")), "")
         assert line, f"docs/mathematics.md has no row for {name}"
         assert f"| {CONSTANTS[name].unit} |" in line
+
+
+def test_what_is_stated_for_a_model_is_its_own_beside_what_is_fitted() -> None:
+    """Fits hold constants of several models beside one another: those that rows state, and those that random weights told."""
+    stated, fitted = owned("expert_tile_rows", "a"), owned("expert_evenness_16bit", "a")
+    base = constants("h200-sxm", "vllm").with_owners(["expert_evenness_16bit"], ["a"])
+    row = replace(base.priors["expert_tile_rows"], value=64.0, llms=("a",))
+    whole = Constants(base.subject, {**base.priors, "expert_tile_rows": row})
+    several = base.with_stated("a", whole).replaced({fitted: 0.04}, "corrected")
+    assert set(several.priors) == {*base.priors, stated}
+    both, rows_alone, other = several.owned_by("a"), several.owned_by("a", stated=True), several.owned_by("b")
+    assert [one.priors["expert_tile_rows"].value for one in (both, rows_alone)] == [64.0, 64.0]
+    assert both.priors["expert_evenness_16bit"].value == 0.04
+    assert rows_alone.priors["expert_evenness_16bit"] == base.priors["expert_evenness_16bit"]
+    assert other is several
