@@ -162,6 +162,10 @@ class Brackets:
             assembly, lambda one: np.zeros_like(one.only.most_requests_per_s), lambda bracket: bracket.holds
         )
 
+    def apart(self, assembly: Assembly) -> Assembly:
+        """The same: none of these replicas serves a mix."""
+        return self.confirmed(assembly)
+
     def _problem(
         self, assembly: Assembly, unknown: Callable[[Screened], Floats], end: Callable[[Bracket], float]
     ) -> Assembly:

@@ -28,6 +28,9 @@ class Capacities(Protocol):
     def confirmed(self, assembly: Assembly) -> Assembly:
         """The problem in which they sustain what simulation has seen hold, and others nothing."""
 
+    def apart(self, assembly: Assembly) -> Assembly:
+        """The same without any mix of traffic classes."""
+
     def hold(self, assembly: Assembly, places: Sequence[Placement], in_time: Callable[[], bool]) -> bool:
         """Simulate those among a plan's replicas at what is asked of them: do all hold? False, too, where there is no time to know."""
 
@@ -59,6 +62,11 @@ class EveryCapacity:
     def confirmed(self, assembly: Assembly) -> Assembly:
         for one in self._kinds:
             assembly = one.confirmed(assembly)
+        return assembly
+
+    def apart(self, assembly: Assembly) -> Assembly:
+        for one in self._kinds:
+            assembly = one.apart(assembly)
         return assembly
 
     def hold(self, assembly: Assembly, places: Sequence[Placement], in_time: Callable[[], bool]) -> bool:

@@ -62,6 +62,10 @@ class Exchanges:
         """The problem in which they sustain what was seen to hold, and others nothing."""
         return with_role_capacity(assembly, self._confirmations, confirmed=True)
 
+    def apart(self, assembly: Assembly) -> Assembly:
+        """The same: none of these replicas serves a mix."""
+        return self.confirmed(assembly)
+
     def hold(self, assembly: Assembly, places: Sequence[Placement], in_time: Callable[[], bool]) -> bool:
         """Do both sides of every exchange of a plan meet their targets?"""
         return exchanges_hold(assembly, places, self._confirmations, self._nodes, in_time)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
 
+from solver.confirmation.apart import best_apart, is_better
 from solver.confirmation.brackets import Brackets
 from solver.confirmation.capacities import EveryCapacity
 from solver.confirmation.confirmations import Confirmations
@@ -111,6 +112,7 @@ def solve_confirmed(
     known: FleetResult | None = None,
     least_known: FleetResult | None = None,
     settles: bool = True,
+    parts_classes: bool = False,
 ) -> tuple[Assembly, FleetResult, int]:
     """The best plan whose replicas all hold in simulation, with what is proven about it, and rounds.
 
@@ -118,10 +120,11 @@ def solve_confirmed(
     that the first plan is likely to hold. known: a plan that holds, of the same deployments by their keys, to be beaten.
     least_known: an answer whose plan holds and is one of this problem's too, by machines if not by keys, where cost is minimised:
     dearer ones are not looked at, and where none is cheaper it is the answer. Returns the problem with the capacities that the plan
-    was made for, those of the chosen replicas found out exactly where it ``settles``. Raises NoPlanInTimeError.
+    was made for, those of the chosen replicas found out exactly where it ``settles``. parts_classes: whether any plan will do where
+    there was no time for mixes of traffic classes, one without them too. Raises NoPlanInTimeError.
     """
     stage = SearchStage.DRAFT if draft_first else SearchStage.PROOF
-    search = Search(assembly, planning, confirmations, observe, stage, known, least_known)
+    search = Search(assembly, planning, confirmations, observe, stage, known, least_known, parts_classes=parts_classes)
     search.run()
     return search.answer(settles=settles)
 
@@ -160,10 +163,13 @@ class Search:
         stage: SearchStage,
         known: FleetResult | None,
         least_known: FleetResult | None,
+        *,
+        parts_classes: bool = False,
     ) -> None:
         self.assembly, self.planning, self.confirmations, self.observe = assembly, planning, confirmations, observe
         self.stage, self.known, self.given, self.least_known = stage, known, known, least_known
         self.most_usd_per_hour = None if least_known is None else least_known.usd_per_hour
+        self.parts_classes = parts_classes
         self.watch = Watch(planning, confirmations)
         self.brackets = Brackets(assembly.screened, confirmations.facts)
         self.capacities = capacities_of(assembly, confirmations, self.brackets)
@@ -172,8 +178,8 @@ class Search:
         self.current = assembly
         self.result: FleetResult
         self.is_one_class = sum(len(one.classes) for one in planning.workloads) == 1
-        is_mixed = any(one.is_mixed for one in planning.workloads)
-        self.shares_nodes = not self.is_one_class and planning.objective == "cost" and not is_mixed
+        self.is_mixed = any(one.is_mixed for one in planning.workloads)
+        self.shares_nodes = not self.is_one_class and planning.objective == "cost" and not self.is_mixed
 
     def run(self) -> None:
         """Solve and simulate until the search has ended."""
@@ -242,7 +248,7 @@ class Search:
     def something_holds(self) -> bool:
         """Is there a plan of what simulation has seen to hold? Without one there is nothing to give the search up for."""
         try:
-            self.best_confirmed()
+            self.best_believed()
         except NoPlanInTimeError:
             return False
         return True
@@ -335,17 +341,45 @@ class Search:
         return self.current, self.result, self.rounds
 
     def best_confirmed(self) -> tuple[Assembly, FleetResult]:
-        """The best plan of what simulation has seen to hold, where there was no time for more. Raises NoPlanInTimeError."""
+        """The best plan of what simulation has seen to hold, where there was no time for more. Raises NoPlanInTimeError.
+
+        A plan without mixes comes first: it takes no luck to find, and mixes are tried in what time there is beside it.
+        """
+        apart = None
+        if self.parts_classes and self.is_mixed and self.bound is not None:
+            apart = best_apart(self.assembly, self.planning, self.capacities, self.solve_in_a_moment)
+        try:
+            return self.best_believed(None if apart is None else apart[1])
+        except NoPlanInTimeError:
+            if apart is None:
+                raise
+        found = with_bound(apart[1], self.bound, self.planning.gap_fraction)
+        if found.status is Status.PROVEN_OPTIMAL:  # by what is believed of mixes, which no search has ended for
+            found = replace(found, outcome=Outcome.FEASIBLE, status=Status.TIME_LIMIT)
+        return apart[0], found
+
+    def solve_in_a_moment(self, problem: FleetProblem) -> FleetResult:
+        """About the best plan over what is given."""
+        result = solve_fleet(problem, self.least_options(), parts=self.confirmations.facts.parts)
+        self.watch.solved(result.solver_seconds)
+        return result
+
+    def least_options(self) -> SolveOptions:
+        """Of a solve that is to take a moment."""
+        gap = max(self.planning.gap_fraction, DRAFT_GAP_FRACTION)
+        return SolveOptions(LEAST_SOLVE_FRACTION * self.planning.time_limit_s, gap)
+
+    def best_believed(self, to_beat: FleetResult | None = None) -> tuple[Assembly, FleetResult]:
+        """The best plan, mixes among it, that is believed of what was simulated, and holds. Raises NoPlanInTimeError where there is
+        none, or none better than one that is known."""
         planning = self.planning
         self.capacities.be_pessimistic()
         self.current = self.capacities.confirmed(self.assembly)
-        gap = max(planning.gap_fraction, DRAFT_GAP_FRACTION)
         for _ in range(MOST_MIX_ROUNDS):
             if self.watch.is_long_over():
                 break
-            options = SolveOptions(LEAST_SOLVE_FRACTION * planning.time_limit_s, gap)
-            result = solve_fleet(self.current.problem, options, self.known, self.confirmations.facts.parts)
-            if result.plan is None:
+            result = solve_fleet(self.current.problem, self.least_options(), self.known, self.confirmations.facts.parts)
+            if result.plan is None or not (to_beat is None or is_better(result, to_beat, of=self.current.problem)):
                 raise NoPlanInTimeError(planning.time_limit_s)
             if self.exceeds_default(result):
                 self.current = with_default_limits(planning, self.current)

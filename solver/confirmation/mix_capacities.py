@@ -10,7 +10,7 @@ import numpy as np
 
 from solver.candidates.screening import Screened
 from solver.confirmation.confirmations import Confirmations, Scales
-from solver.confirmation.mixes import be_pessimistic, mix_holds, mixed_workloads
+from solver.confirmation.mixes import be_pessimistic, groups_of, held_alone, mix_holds, mixed_workloads
 from solver.confirmation.rates import rates_to_hold
 from solver.fleet import DeploymentTable
 from solver.planning.assemble import Assembly, Floats, Integers
@@ -38,6 +38,11 @@ class Mixes:
     def confirmed(self, assembly: Assembly) -> Assembly:
         """The same: once pessimistic, it is of what has been simulated. No mix but that of a plan is known to hold."""
         return self.assumed(assembly)
+
+    def apart(self, assembly: Assembly) -> Assembly:
+        """The problem in which each replica is kept to one class, of which it sustains what simulation has seen it hold alone: no mix needs
+        to be simulated for a plan of it."""
+        return with_classes_apart(assembly, self._confirmations)
 
     def hold(self, assembly: Assembly, places: Sequence[Placement], in_time: Callable[[], bool]) -> bool:
         """Do all of a plan's replicas meet every class's targets at the mixes that they are sent?"""
@@ -75,6 +80,19 @@ def with_mix_capacity(assembly: Assembly, confirmations: Confirmations) -> Assem
         return assembly
     scales = confirmations.scales(mixed_workloads(assembly.screened))
     return scaled(with_class_sets(assembly, confirmations.class_sets, scales), scales)
+
+
+def with_classes_apart(assembly: Assembly, confirmations: Confirmations) -> Assembly:
+    """The same problem where no replica serves classes that an engine tells apart, and sustains what it was seen to hold of its own."""
+    sets: dict[int, tuple[ClassSet, ...]] = {}
+    scales: dict[int, Scales] = {}
+    for w, one in mixed_workloads(assembly.screened):
+        nothing = np.zeros((len(one.space.rows), len(one.classes)))
+        factors = dict.fromkeys(assembly.class_sets, nothing)
+        for group in groups_of(one):
+            factors[tuple(group)] = held_alone(confirmations, w, one, group)
+        sets[w], scales[w] = tuple(tuple(group) for group in groups_of(one)), factors
+    return scaled(with_class_sets(assembly, sets, scales), scales)
 
 
 def scaled(assembly: Assembly, scales: Mapping[int, Scales]) -> Assembly:

@@ -22,7 +22,7 @@ from solver.candidates.screening import Screened, together
 from solver.capacity.goal import DRAW_EXCESS
 from solver.capacity.sustained_rate import Bracket, CandidateReplica
 from solver.confirmation.brackets import Brackets
-from solver.confirmation.confirmations import MOST_TRIES, Confirmations, MixKey, largest_holding
+from solver.confirmation.confirmations import MOST_TRIES, Confirmations, Floats, MixKey, largest_holding
 from solver.confirmation.rates import ROUNDING
 from solver.errors import InvalidInputError, SaturatedError
 from solver.replay.draw_sizes import DRAW_SEEDS, DRAWS, FURTHER_SEEDS
@@ -174,6 +174,23 @@ def learn(
     alike = alone.all_alike(rows)
     for row in np.flatnonzero(np.isin(alike, list(known))).tolist():
         _learn_row(confirmations, workload, row, screened, group, known[int(alike[row])])
+
+
+def held_alone(confirmations: Confirmations, workload: int, screened: Screened, group: Sequence[int]) -> Floats:
+    """Of what screening leaves each row of classes that no engine tells apart, the share that simulation has seen it hold without
+    company, (rows, classes); 0 of other classes, and of rows that nobody has simulated."""
+    only = alone_of(screened, group)
+    most = only.only.most_requests_per_s
+    held = np.zeros(len(most))
+    alike = only.all_alike(np.arange(len(most)))
+    for row, bracket in confirmations.facts.of(only).known.items():
+        held[alike == row] = bracket.holds
+    shares: Floats = np.zeros((len(most), len(screened.classes)))
+    shares[:, list(group)] = np.divide(held, most, out=np.zeros(len(most)), where=most > 0.0)[:, None]
+    for (w, row, classes), factors in confirmations.mix_factors.items():  # what all draws have since said is less
+        if w == workload and classes == ALONE:
+            shares[row] = np.minimum(shares[row], factors)
+    return shares
 
 
 def _learn_row(

@@ -173,7 +173,9 @@ def _solved(
     alone = learn_alone(planning, assembly, confirmations, solve_confirmed)
     least = None if spread is None else spread.least_known
     settles = spread is None or not spread.spreads
-    solved = solve_confirmed(assembly, planning, confirmations, observe, least_known=least, settles=settles)
+    solved = solve_confirmed(
+        assembly, planning, confirmations, observe, least_known=least, settles=settles, parts_classes=True
+    )
     solved_request = SolvedRequest(planning, *solved, confirmations)
     if not alone:
         return solved_request
@@ -194,18 +196,18 @@ def bettered(solved_request: SolvedRequest, observe: Observer) -> SolvedRequest:
     others = without_each_device(planning, solved_request.assembly, first, Resolver(planning, learnt, learns=True))
     best = min((other for _, _, other in others), key=_price, default=first)
     if _price(best) < _price(first) * (1.0 - ROUNDING_FRACTION):
-        assembly, result, rounds = solve_confirmed(
-            solved_request.assembly, planning, learnt, observe, draft_first=False
-        )
+        base = solved_request.assembly
+        try:
+            assembly, result, rounds = solve_confirmed(base, planning, learnt, observe, draft_first=False)
+        except NoPlanInTimeError:  # there are two plans in hand
+            assembly, result, rounds = base, first, 0
         if result.plan is None or _price(best) < _price(result) * (1.0 - ROUNDING_FRACTION):
             assembly, result = next((a, other) for _, a, other in others if other is best)
             # Proven for fewer offers, so all that is known of the whole is the lower of both bounds.
             bound = min(best.bound or 0.0, first.bound or 0.0)
             gap = gap_between(_price(best), bound)
             result = replace(best, outcome=Outcome.FEASIBLE, status=Status.TIME_LIMIT, bound=bound, gap_fraction=gap)
-            assembly = replace(
-                assembly, problem=replace(assembly.problem, offers=solved_request.assembly.problem.offers)
-            )
+            assembly = replace(assembly, problem=replace(assembly.problem, offers=base.problem.offers))
         solved_request = SolvedRequest(planning, assembly, result, solved_request.rounds + rounds, learnt)
     return replace(solved_request, alternatives=alternatives(planning, solved_request.result, others))
 

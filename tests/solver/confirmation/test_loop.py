@@ -90,6 +90,9 @@ class Kind:
     def confirmed(self, assembly: Assembly) -> Assembly:
         return assembly
 
+    def apart(self, assembly: Assembly) -> Assembly:
+        return assembly
+
     def hold(self, _assembly: Assembly, _places: Sequence[Placement], _in_time: Callable[[], bool]) -> bool:
         self.asked.append("hold")
         return self.holds
