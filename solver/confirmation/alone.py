@@ -12,6 +12,10 @@ from solver.fleet import FleetResult
 from solver.planning.assemble import Assembly, assemble
 from solver.planning.types import PlanningInput
 
+LEAST_TIME_FRACTION = 0.25
+"""Of the time limit: what the searches of all classes alone may take together where screening has used it up. Without what they find
+there is no plan."""
+
 Solve = Callable[[Assembly, PlanningInput, Confirmations], tuple[Assembly, FleetResult, int]]
 """A search: ``solver.confirmation.loop.solve_confirmed``."""
 
@@ -46,8 +50,9 @@ def learn_alone(
         only = alone_of(one, group)
         facts, result = confirmations.facts.of(only), None
         # The search over all classes gets as much as each of those that are left.
-        share_s = (planning.time_limit_s - confirmations.spent_s) / (len(classes) - number + 1)
-        if share_s > 0.0 and (again or not any(offers <= before for before in facts.searched_over)):
+        left_s = (planning.time_limit_s - confirmations.spent_s) / (len(classes) - number + 1)
+        share_s = max(left_s, LEAST_TIME_FRACTION * planning.time_limit_s / len(classes))
+        if again or not any(offers <= before for before in facts.searched_over):
             facts.searched_over.append(offers)
             by_itself = Confirmations(facts=confirmations.facts)
             single = replace(planning, workloads=(only.workload,), time_limit_s=share_s)

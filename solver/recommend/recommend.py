@@ -171,8 +171,7 @@ def _solved(
         assembly = with_most_copies(assembly, spread.most_copies, spread.spreads)
     assembly = within_default_where_needed(planning, assembly)
     alone = learn_alone(planning, assembly, confirmations, solve_confirmed)
-    least = None if spread is None else spread.least_known
-    settles = spread is None or not spread.spreads
+    least, settles = (None, True) if spread is None else (spread.least_known, not spread.spreads)
     solved = solve_confirmed(
         assembly, planning, confirmations, observe, least_known=least, settles=settles, parts_classes=True
     )
