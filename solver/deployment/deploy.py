@@ -1,6 +1,6 @@
 """One deployment as asked → a configuration that can run, with its memory, or the reason why it cannot."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from solver.deployment.configuration import Configuration
 from solver.deployment.documented import (
@@ -62,6 +62,32 @@ def memory_of_engine(
     """
     graphs = engine_profile(engine.name).graphs_of(shape.family, device.memory_bytes, layout.tensor_parallel, engine)
     return engine_memory(constants.subject, constants.values_si(), graphs.sizes)
+
+
+def with_seats_for_states(configuration: Configuration) -> Configuration:
+    """The deployment with no more seats than an engine with one pool of blocks has recurrent states for: it does not start otherwise.
+
+    Seats are halved until there are few enough, since a cache may be a little smaller than is said. More are no use: a request has a block
+    for each group of recurrent layers, and at least one for its tokens.
+    """
+    here = configuration
+    memory = memory_of_engine(here.shape, here.device, here.constants, here.layout, here.engine)
+    plan = memory_plan(here.shape, here.device.memory_bytes, here.precision, here.layout, here.engine, memory)
+    seats = here.engine.max_sequences
+    while seats > max(plan.most_states, 1):
+        seats //= 2
+    return here if seats == here.engine.max_sequences else replace(here, engine=replace(here.engine, max_sequences=seats))
+
+
+def seats_doubt(deployed: Deployed) -> str | None:
+    """That its engine does not start with so many seats, and with how many it does."""
+    most, seats = deployed.memory.most_states, deployed.configuration.engine.max_sequences
+    if most >= seats:
+        return None
+    return (
+        f"{deployed.configuration.engine.name} may refuse to start with {seats} seats: its cache has blocks for the recurrent states of"
+        f" {most:,} requests (engine.max_sequences)"
+    )
 
 
 def deploy(

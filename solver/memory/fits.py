@@ -120,6 +120,13 @@ class MemoryPlan:
     """What one request takes on this device: see ``max_concurrent_requests``."""
 
     @property
+    def most_states(self) -> int:
+        """Requests of which each has a block of the pool for its recurrent state, however short it is; endless where none keeps one there.
+        vLLM does not start with more seats (``max_num_seqs (512) exceeds available Mamba cache blocks (397)``)."""
+        block = self.cache.state_block_bytes
+        return int(max(self.kv_cache_bytes, 0.0) // block) if block else ENDLESS_TOKENS
+
+    @property
     def used_bytes(self) -> float:
         """All that is no cache."""
         return self.weights_bytes + self.activations_bytes + self.reserved_bytes

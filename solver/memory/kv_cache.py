@@ -83,6 +83,9 @@ class RequestCache:
     terms: tuple[CacheTerm, ...]
     state_bytes: float
     block_tokens: int = 1
+    state_block_bytes: float = 0.0
+    """Of a pool of blocks in which requests keep recurrent states too: one block of it. Each request's state takes one in every group of
+    recurrent layers, or several."""
 
     @property
     def is_none(self) -> bool:
@@ -143,11 +146,14 @@ def request_cache(
         scale = {key: n / have for (key, have), n in zip(counts.items(), padded, strict=True)}
         block_tokens = pooled_block(max(states, default=0.0), max(per_token, default=0.0), block_tokens)
     per_limit: dict[int, float] = {}
-    state = 0.0
+    state = state_block = 0.0
     for group, state_bytes, token_bytes in zip(cached, states, per_token, strict=True):
         held = group.layers * layers_fraction * scale[_pool_key(group)]
         if group.kind == "linear":
-            state += held * (max(state_bytes, block_tokens * max(per_token)) if pooled else state_bytes)
+            page = max(state_bytes, block_tokens * max(per_token)) if pooled else state_bytes
+            state += held * page
+            if pooled:
+                state_block = pool_group(list(counts.values())) * layers_fraction * page
             continue
         limit = group.window_tokens if group.kind in ("sliding", "chunked") else 0
         per_limit[limit] = per_limit.get(limit, 0.0) + held * token_bytes
@@ -155,7 +161,7 @@ def request_cache(
             tail = held * group.head_dim * group.kv_heads * value_bytes
             per_limit[group.window_tokens] = per_limit.get(group.window_tokens, 0.0) + tail
     terms = tuple(CacheTerm(b, limit) for limit, b in sorted(per_limit.items()))
-    return RequestCache(terms, state, block_tokens)
+    return RequestCache(terms, state, block_tokens, state_block)
 
 
 def _pool_key(group: AttentionGroup) -> tuple[str, int]:
@@ -190,14 +196,17 @@ def _linear_shards(group: AttentionGroup, tensor_parallel: int) -> int:
 def pooled_layers(layers: list[int]) -> list[int]:
     """Layers of each kind after padding to groups of one size, as an engine with one block pool keeps them.
 
-    The group is as large as the rarest kind, or as the commonest where they differ by less than a quarter
-    (vLLM's rule); a kind is padded to whole groups.
-
     >>> pooled_layers([10, 52]), pooled_layers([18, 18]), pooled_layers([25, 30])
     ([10, 60], [18, 18], [30, 30])
     """
-    if len(layers) < 2:
+    if not layers:
         return layers
-    smallest, largest = min(layers), max(layers)
-    size = largest if 4 * largest < 5 * smallest else smallest
+    size = pool_group(layers)
     return [-(-n // size) * size for n in layers]
+
+
+def pool_group(layers: list[int]) -> int:
+    """Layers of a group, of which each block of the pool is: as many as the rarest kind has, or the commonest where they differ by less
+    than a quarter (vLLM's rule); a kind is padded to whole groups."""
+    smallest, largest = min(layers), max(layers)
+    return largest if 4 * largest < 5 * smallest else smallest

@@ -7,6 +7,7 @@ from dataclasses import replace
 from solver.confirmation.exchanges import MOST_PARTNERS
 from solver.corrections.applied import configuration_correction, pool_correction
 from solver.deployment.configuration import Configuration
+from solver.deployment.deploy import with_seats_for_states
 from solver.deployment.kv_transfer import ServingPool
 from solver.errors import SaturatedError
 from solver.planning.placements import admitted_requests
@@ -47,6 +48,7 @@ def with_estimates(
 
 
 def _with_estimate(planning: PlanningInput, entry: PlanEntry, entries: Sequence[PlanEntry]) -> PlanEntry:
+    entry = _startable(entry)
     workload = next(w for w in planning.workloads if w.name == entry.workload)
     rate = entry.serves_requests_per_s / entry.replicas
     if rate <= 0.0:
@@ -105,6 +107,12 @@ def _seated(
     before = (found.estimate, *(one.estimate for one in found.classes))
     after = (seated.estimate, *(one.estimate for one in seated.classes))
     return seated if all(_no_later(one, other) for one, other in zip(after, before, strict=True)) else found
+
+
+def _startable(entry: PlanEntry) -> PlanEntry:
+    """The line with engines that start: no more seats than their cache has recurrent states for."""
+    seats = with_seats_for_states(entry.configuration).engine.max_sequences
+    return entry if seats == entry.configuration.engine.max_sequences else _on_seats(entry, seats)
 
 
 def _on_seats(entry: PlanEntry, max_sequences: int) -> PlanEntry:

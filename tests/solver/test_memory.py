@@ -13,6 +13,7 @@ from solver.layout import Layout
 from solver.llm_shape import AttentionGroup, FeedForwardGroup, LlmShape
 from solver.memory.fits import (
     EngineMemory,
+    MemoryPlan,
     activation_bytes,
     max_concurrent_requests,
     memory_plan,
@@ -152,6 +153,21 @@ class TestByHand:
         # layers of one kind are one kind, however they were listed: GLM-5.2 has 21 with an indexer and 57 without
         glm = request_cache(shape("glm-5.2"), block_tokens=16, pooled=True)
         assert glm.bytes_at(16) == 16 * (78 * 576 * 2 + 21 * 132)
+
+    @pytest.mark.parametrize(
+        ("llm", "kv_cache_gib", "seats"), [("qwen3.5-35b-a3b", 8, 397), ("qwen3-next-80b-a3b", 8, 640)]
+    )
+    def test_a_pool_has_states_of_so_many_requests(self, llm: str, kv_cache_gib: int, seats: int) -> None:
+        """vLLM 0.24.0 given 8 GiB refused 512 seats of the first, naming 397, and started with as many of the second."""
+        cache = request_cache(shape(llm), block_tokens=16, pooled=True)
+        plan = MemoryPlan(0.0, 0.0, 0.0, kv_cache_gib * 2.0**30, 1, cache)
+        assert plan.most_states == pytest.approx(seats, abs=5)
+
+    def test_without_recurrent_layers_any_number_of_requests_has_none(self) -> None:
+        plan = memory_plan(
+            shape("llama-3.1-8b"), 80e9, Precision(), Layout(), EngineSettings(max_context_tokens=8192), BARE
+        )
+        assert plan.most_states > 10**9
 
     def test_concurrency(self) -> None:
         settings = EngineSettings(max_context_tokens=8192)
