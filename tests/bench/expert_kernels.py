@@ -3,7 +3,7 @@
 Experts of one layer of several models, whole or cut in two, in 16 and in 8 bits on one H200 (eighteenth and twenty-first campaigns),
 and the constants of the law of routed experts (docs/mathematics.md, "Matrix products") that are told by them: with and without the
 tiles that rows of an expert fill. Scales of blocks are shown and in no fit. Then those kernels beside what
-is said of them now, with the constants of the newest correction set.
+is said of them now, with the constants of the newest correction set; and kernels that were measured after all this was told.
 """
 
 import json
@@ -26,6 +26,8 @@ from solver.step.gemm import soft_maximum_s
 from tests.solver.samples import device
 
 DEVICE = "h200-sxm"
+LATER = ("h200-sxm_vllm-0.24.0_routed-experts-wide.json",)
+"""Wide experts, and narrow ones of which there are many: measured after the law was told (twenty-second campaign)."""
 FILES = ("h200-sxm_vllm-0.24.0_routed-experts.json", "h200-sxm_vllm-0.24.0_routed-experts-8bit.json")
 SHAPES = {"deepseek-v2-lite": (64, 6, 2048, 1408), "qwen3-30b-a3b": (128, 8, 2048, 768)}
 """Of the file in 16 bits: experts, picks, hidden width, width of an expert."""
@@ -53,9 +55,9 @@ class Kernel(NamedTuple):
     seconds: float
 
 
-def kernels() -> list[Kernel]:
+def kernels(files: tuple[str, ...] = FILES) -> list[Kernel]:
     found = []
-    for file in FILES:
+    for file in files:
         for case in json.loads((DEFAULT_ROOT / "devices" / file).read_text())["cases"]:
             if case["rows"] > MOST_ROWS or case.get("experts") in (
                 "spread over two devices",
@@ -128,6 +130,9 @@ def main() -> None:
     now = {name: constants.priors[name].value for name in NAMES}
     print(f"in force: {', '.join(f'{name} {value:.3f}' for name, value in now.items())}")
     show("in force", cases, partial(said_s, told=now, constants=constants))
+    later = kernels(LATER)
+    show("measured later, by the kernels above", later, partial(said_s, told=told, constants=constants))
+    show("measured later, in force", later, partial(said_s, told=now, constants=constants))
 
 
 if __name__ == "__main__":
