@@ -263,7 +263,12 @@ class TestLaws:
         except DoesNotFitError:
             return
         parts = plan.weights_bytes + plan.activations_bytes + plan.reserved_bytes + plan.kv_cache_bytes
-        assert parts == pytest.approx((memory - 5e8) * 0.92)
+        budget = (memory - 5e8) * 0.92
+        if plan.cache.is_none:  # of encoders: nothing is kept of a text, and what is left stays free
+            assert plan.kv_cache_bytes == 0.0
+            assert parts <= budget
+        else:
+            assert parts == pytest.approx(budget)
         assert plan.kv_cache_tokens >= 4096
         larger = memory_plan(shape(llm), memory * 1.1, Precision(weights, kv_cache), layout, settings, engine)
         assert larger.kv_cache_tokens >= plan.kv_cache_tokens
