@@ -76,7 +76,9 @@ def with_seats_for_states(configuration: Configuration) -> Configuration:
     seats = here.engine.max_sequences
     while seats > max(plan.most_states, 1):
         seats //= 2
-    return here if seats == here.engine.max_sequences else replace(here, engine=replace(here.engine, max_sequences=seats))
+    return (
+        here if seats == here.engine.max_sequences else replace(here, engine=replace(here.engine, max_sequences=seats))
+    )
 
 
 def seats_doubt(deployed: Deployed) -> str | None:
