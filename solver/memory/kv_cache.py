@@ -153,7 +153,7 @@ def request_cache(
             page = max(state_bytes, block_tokens * max(per_token)) if pooled else state_bytes
             state += held * page
             if pooled:
-                state_block = pool_group(list(counts.values())) * layers_fraction * page
+                state_block = max(state_block, pool_group(list(counts.values())) * layers_fraction * page)
             continue
         limit = group.window_tokens if group.kind in ("sliding", "chunked") else 0
         per_limit[limit] = per_limit.get(limit, 0.0) + held * token_bytes

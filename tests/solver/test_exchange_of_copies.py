@@ -97,7 +97,7 @@ def test_experts_see_the_rows_of_all_copies() -> None:
     assert float(np.asarray(gathered_rows(configuration(SPARSE, "h200-sxm").rates(), 512.0))) == 512.0
 
 
-def test_a_step_that_prompts_of_two_copies_fill_is_said_as_long_as_it_took() -> None:
+def test_a_step_that_prompts_of_two_copies_fill_is_said_a_third_too_short_at_most() -> None:
     """Two copies of DeepSeek-V2-Lite on two H200, both with 4,097 to 8,192 tokens of prompts: at most a third short of the median."""
     both = "4097 to 8192 tokens of prompts"
     steps = read(STEPS)["servers"][COPIES]["steps"]

@@ -163,6 +163,20 @@ class TestByHand:
         plan = MemoryPlan(0.0, 0.0, 0.0, kv_cache_gib * 2.0**30, 1, cache)
         assert plan.most_states == pytest.approx(seats, abs=5)
 
+    @pytest.mark.parametrize(
+        ("llm", "gib", "tokens"),
+        [
+            ("gemma-3-27b", 21.0, 62_829), ("qwen3-next-80b-a3b", 8.0, 309_368),
+            ("llama-4-scout", 16.5, 90_112), ("gpt-oss-20b", 12.0, 347_489),
+        ],
+    )  # fmt: skip
+    def test_a_cache_of_so_many_bytes_holds_as_many_tokens_as_the_engine_said(
+        self, llm: str, gib: float, tokens: int
+    ) -> None:
+        """vLLM 0.24.0 given bytes, contexts of 16,384 tokens and steps of 8,192 (twenty-second campaign)."""
+        one_request = request_cache(shape(llm), block_tokens=16, pooled=True).admission_bytes(16_384, 8_192)
+        assert gib * 2.0**30 / one_request * 16_384 == pytest.approx(tokens, rel=1e-3)
+
     def test_without_recurrent_layers_any_number_of_requests_has_none(self) -> None:
         plan = memory_plan(
             shape("llama-3.1-8b"), 80e9, Precision(), Layout(), EngineSettings(max_context_tokens=8192), BARE
