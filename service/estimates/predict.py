@@ -39,7 +39,7 @@ from solver.corrections.applied import configuration_correction
 from solver.corrections.random_routing import measured_with_random_weights, random_routing_doubt
 from solver.deployment.configuration import Configuration
 from solver.deployment.context import extension_doubt, served_context_tokens
-from solver.deployment.deploy import Deployed, deploy, seats_doubt
+from solver.deployment.deploy import Deployed, deploy, seats_doubt, stages_doubt
 from solver.deployment.documented import check_draft_model_captured, draft_model_caution
 from solver.deployment.kept_tables import TablesOf
 from solver.deployment.speculative import DraftModel, deploy_speculative
@@ -272,6 +272,7 @@ def _cautions(asked: EstimateIn, deployed: Deployed, queue: LastingQueueOut | No
     doubts = [
         extension_doubt(deployed.configuration.shape, asked.engine.max_context_tokens or 0),
         seats_doubt(deployed),
+        stages_doubt(deployed),
     ]
     if queue is not None and asked.load.kind == "open":
         doubts.append(lasting_queue_doubt(queue, asked.load.requests_per_s, asked.engine.max_sequences))

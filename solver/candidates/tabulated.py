@@ -11,6 +11,7 @@ from solver.candidates.combinations import CandidateRow, Combinations
 from solver.candidates.space import SearchSpace, fronts_of, taken_plans, twins
 from solver.deployment.platforms import DiskCache, Platform, instance_platforms, platforms
 from solver.engine.in_line import launches_in_line
+from solver.engine.pipelining import batches_at_once
 from solver.engine.speculative import expected_tokens_per_step
 from solver.engine.steady import (
     Drafting,
@@ -103,6 +104,7 @@ def _tabulate(found: Combinations, settings: EngineSettings) -> SearchSpace:
         [row_rates[i] for i in tabulated.tolist()],
         [captured[i] for i in tabulated.tolist()],
         _in_line(settings, chosen, own)[tabulated],
+        _batches(shape, settings, chosen, own)[tabulated],
     )
     return SearchSpace(
         shape=shape,
@@ -209,6 +211,7 @@ def _grid(
     row_rates: Sequence[Rates],
     captured: Sequence[GraphSizes],
     in_line: NDArray[np.bool_],
+    batches: NDArray[np.float64],
 ) -> StepGrid:
     """Step times of all candidates, tabulated together where the same graphs are captured, a number at a time: each row's are its own."""
     grids: list[StepGrid] = []
@@ -221,20 +224,37 @@ def _grid(
         stages = np.array([[float(row.layout.pipeline_parallel)] for row in rows[start:stop]])
         copies = np.array([[float(row.layout.data_parallel)] for row in rows[start:stop]])
         drafting = _drafting([row.drafting for row in rows[start:stop]])
-        grids.append(step_grid(shape, stacked, stages, copies, captured[start], drafting, in_line[start:stop]))
+        loops = in_line[start:stop], batches[start:stop]
+        grids.append(step_grid(shape, stacked, stages, copies, captured[start], drafting, *loops))
         start = stop
     return joined_grids(grids)
 
 
 def _in_line(settings: EngineSettings, rows: Sequence[CandidateRow], own: Sequence[Platform]) -> NDArray[np.bool_]:
     """Whose steps are launched by the loop that composes them, a column."""
-    releases = [settings.version if platform.engine == settings.name else None for platform in own]
     return np.array(
         [
             [launches_in_line(platform.engine, release, row.layout)]
-            for row, platform, release in zip(rows, own, releases, strict=True)
+            for row, platform, release in zip(rows, own, _releases(settings, own), strict=True)
         ]
     )
+
+
+def _batches(
+    shape: LlmShape, settings: EngineSettings, rows: Sequence[CandidateRow], own: Sequence[Platform]
+) -> NDArray[np.float64]:
+    """On how many batches the pipeline stages of a copy work at once, a column."""
+    return np.array(
+        [
+            [float(batches_at_once(platform.engine, release, shape, row.layout.pipeline_parallel))]
+            for row, platform, release in zip(rows, own, _releases(settings, own), strict=True)
+        ]
+    )
+
+
+def _releases(settings: EngineSettings, own: Sequence[Platform]) -> list[str | None]:
+    """The release of each row's engine: that asked for, or one of today."""
+    return [settings.version if platform.engine == settings.name else None for platform in own]
 
 
 def _stacked(items: Sequence[Rates]) -> Rates:

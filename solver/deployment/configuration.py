@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from solver.engine.in_line import launches_in_line
+from solver.engine.pipelining import batches_at_once
 from solver.engine.profiles import (
     EngineProfile,
     engine_profile,
@@ -72,8 +73,13 @@ class Configuration:
 
     @property
     def lanes(self) -> int:
-        """Batches in flight over the whole deployment: pipeline stages times data-parallel copies."""
-        return self.layout.pipeline_parallel * self.layout.data_parallel
+        """Batches in flight over the whole deployment: those of each of its data-parallel copies."""
+        return self.batches * self.layout.data_parallel
+
+    @property
+    def batches(self) -> int:
+        """Batches in flight over the pipeline stages of one copy."""
+        return batches_at_once(self.engine.name, self.engine.version, self.shape, self.layout.pipeline_parallel)
 
     @property
     def lockstep_copies(self) -> int:
@@ -135,6 +141,7 @@ class Configuration:
             self.shape,
             found,
             self.layout,
+            self.batches,
             self._graphs(1),
             self.engine.max_batched_tokens,
             self.engine.max_sequences,
@@ -150,6 +157,7 @@ class Configuration:
             max_batched_tokens=self.engine.max_batched_tokens,
             max_sequences=self.engine.max_sequences * queries,
             queries=queries,
+            batches=self.batches,
         )
 
     def _graphs(self, queries: int) -> GraphSizes:
@@ -164,13 +172,13 @@ class Configuration:
         return found
 
     def _schedule(self, cached_prefix_fraction: float) -> Schedule:
-        c, profile, stages = self.constants.si, self.profile, self.layout.pipeline_parallel
+        c, profile, batches = self.constants.si, self.profile, self.batches
         front = front_end(self.constants, self.shape, self.engine.api_servers)
         found = finds_prefixes(self.engine.name) and not self.shape.bidirectional
         schedule = Schedule(
             max_batched_tokens=self.engine.max_batched_tokens,
-            max_sequences=max(1, self.engine.max_sequences // stages),
-            kv_cache_tokens=self.kv_cache_tokens / stages,
+            max_sequences=max(1, self.engine.max_sequences // batches),
+            kv_cache_tokens=self.kv_cache_tokens / batches,
             mixes=profile.mixes,
             chunked_prefill=profile.chunked_prefill and not self.shape.bidirectional,
             static_batching=profile.static_batching,
@@ -186,8 +194,8 @@ class Configuration:
             prefix_token_s=c("prefix_token_us") if found else 0.0,
             admitted_token_s=c("admitted_token_us") if found else 0.0,
             answered_token_s=c("answered_token_us") if found else 0.0,
-            token_front_end_s=front.token_front_end_s * stages,
-            lane_step_s=c("pipeline_step_overhead_us") * stages,
+            token_front_end_s=front.token_front_end_s * batches,
+            lane_step_s=c("pipeline_step_overhead_us") * self.layout.pipeline_parallel,
             lockstep_copies=self.lockstep_copies,
             cached_prefix_fraction=cached_prefix_fraction,
             finds_prefixes=found,

@@ -92,6 +92,17 @@ def seats_doubt(deployed: Deployed) -> str | None:
     )
 
 
+def stages_doubt(deployed: Deployed) -> str | None:
+    """That its pipeline stages work one after another."""
+    configuration, stages = deployed.configuration, deployed.configuration.layout.pipeline_parallel
+    if stages == configuration.batches:
+        return None
+    return (
+        f"{configuration.engine.name} passes one batch at a time through the {stages} stages with {configuration.shape.id}: they hold more "
+        "and do not work at once, so that a replica is hardly faster than one stage would be with all layers (layout.pipeline_parallel)"
+    )
+
+
 def deploy(
     shape: LlmShape,
     device: Device,

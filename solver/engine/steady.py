@@ -47,7 +47,8 @@ class StepGrid:
     pairs: tuple[tuple[float, Matrix, Matrix], ...]
     sequence_s: Matrix
     lanes: Matrix
-    stages: Matrix
+    batches: Matrix
+    """In flight over the pipeline stages of one copy."""
     lockstep_copies: Matrix
     token_bytes: Matrix
     flops_per_token: Matrix
@@ -83,11 +84,12 @@ def step_grid(
     graphs: GraphSizes,
     drafting: Drafting | None = None,
     in_line: NDArray[np.bool_] | None = None,
+    batches: Matrix | None = None,
 ) -> StepGrid:
     """Tabulate N candidates. ``rates`` fields are (N, 1) arrays or floats; the two degrees are (N, 1). drafting: None where
-    none drafts.
+    none drafts. batches: (N, 1), on how many the stages of a copy work at once; None where on as many as they are.
 
-    Batches in flight (lanes): one per pipeline stage and data-parallel copy.
+    Batches in flight (lanes): those of every data-parallel copy.
     """
     rows = pipeline_parallel.shape[0]
     one = np.ones_like(pipeline_parallel)
@@ -101,10 +103,12 @@ def step_grid(
     stages = pipeline_parallel
     hand_over = np.where(stages > 1, (stages - 1.0) * np.asarray(terms.hand_over_s(shape, rates, tokens)), 0.0)
     fixed = np.asarray(rates.step_overhead_s) * stages + hand_over
-    fixed = fixed + np.where(stages > 1, np.asarray(rates.pipeline_step_overhead_s) * stages, 0.0)
-    floor = np.where(tokens > graphs.most_tokens, np.asarray(token.eager_floor_s), 0.0)
+    batches = stages if batches is None else batches
+    fixed = fixed + np.where(batches > 1, np.asarray(rates.pipeline_step_overhead_s) * stages, 0.0)
+    pieces_floor = np.asarray(terms.piecewise_decode_floor_s(shape, rates))
+    floor = np.where(tokens > graphs.most_tokens, np.asarray(token.eager_floor_s), pieces_floor)
     # A stage holds whole layers: the fullest one sets the pace of a full pipe.
-    uneven = stages * np.ceil(shape.layers / stages) / shape.layers
+    uneven = np.where(batches > 1, stages * np.ceil(shape.layers / stages) / shape.layers, 1.0)
     captured_floor = np.asarray(terms.captured_floor_s(shape, rates))
     launching = np.zeros((rows, 1)) if in_line is None else in_line.astype(float)
     prefill_floor = np.where(tokens > graphs.most_prefill_tokens, np.asarray(token.eager_floor_s), captured_floor)
@@ -117,7 +121,7 @@ def step_grid(
         launching * np.asarray(terms.captured_beside_s(shape, rates)) * (tokens <= graphs.most_prefill_tokens)
     )
     longer = np.maximum(scanning, prefill_floor + launched_replies) - np.maximum(scanning, prefill_floor)
-    decode = (np.maximum(padded_body, floor) + replies) * uneven + head * np.where(stages > 1, stages, 1.0) + fixed
+    decode = (np.maximum(padded_body, floor) + replies) * uneven + head * np.where(batches > 1, stages, 1.0) + fixed
     return StepGrid(
         decode_s=decode,
         mixed_s=mixed,
@@ -129,8 +133,8 @@ def step_grid(
         ),
         pairs=tuple((limit, column(s, rows), column(f, rows)) for limit, s, f in prompt_laws(shape, rates)),
         sequence_s=column(terms.sequence_s(shape, rates), rows),
-        lanes=stages * data_parallel,
-        stages=stages,
+        lanes=batches * data_parallel,
+        batches=batches,
         lockstep_copies=lockstep_copies(rates, data_parallel),
         token_bytes=np.broadcast_to(np.asarray(token.bytes), decode.shape),
         flops_per_token=np.broadcast_to(np.asarray(token.flops), decode.shape)[:, :1],
@@ -327,14 +331,14 @@ def operating_points(
         mixed = mixed + pairs * together / chunks
         prefill = np.maximum(mixed - decode, 0.0) * chunks / together
         # Batches in one pipeline wait for each other's prompts, unless they prefill as well (solver.engine.simulate).
-        stalled = 1.0 + (grid.stages - 1.0) * (1.0 - prefilling)
+        stalled = 1.0 + (grid.batches - 1.0) * (1.0 - prefilling)
         # Copies that share experts take each other's longest step.
         met = prefill * (stalled + steps_beside(prefilling, grid.lockstep_copies))
         step_s = decode + met * np.maximum(decoding - 1.0, 0.0) / per_step
         passing = decode + np.maximum(mixed - decode, 0.0) * stalled
         prefilling = np.minimum(decoding / per_step / together * chunks * passing / step_s, 1.0)
         longer = (prefilling * passing + (1.0 - prefilling) * decode) / step_s
-        serial = front.token_front_end_s * decoding * kept * grid.stages
+        serial = front.token_front_end_s * decoding * kept * grid.batches
         step_s = np.maximum(step_s, serial)
         waited = (0.5 + front.schedule_lag_fraction) * step_s
         if in_line:

@@ -102,7 +102,7 @@ def _of_requests(
 
 def _of_turns(configuration: Configuration, tables: StepTables, traffic: Traffic, load: Load) -> LastingQueue | None:
     """The same of turns of sessions, whatever the seats."""
-    schedule = replace(configuration.schedule(), contending_lanes=configuration.layout.pipeline_parallel - 1)
+    schedule = replace(configuration.schedule(), contending_lanes=configuration.batches - 1)
     found = queued(tables, schedule, traffic, load.requests_per_s / configuration.lanes)
     if found is None:
         return None

@@ -73,7 +73,7 @@ def cache_bytes_sent(prefill: ServingPool, decode: ServingPool, traffic: Traffic
 def pool_schedule(pool: ServingPool, traffic: Traffic) -> Schedule:
     """How one lane of the pool schedules; its pipeline's other lanes contend with it."""
     schedule = pool.configuration.schedule(traffic.shared_prefix_fraction)
-    return replace(schedule, contending_lanes=pool.configuration.layout.pipeline_parallel - 1)
+    return replace(schedule, contending_lanes=pool.configuration.batches - 1)
 
 
 def prefill_capacity_requests_per_s(pool: ServingPool, traffic: Traffic) -> float:

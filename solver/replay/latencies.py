@@ -77,7 +77,7 @@ class SteadyLane:
 
     def __init__(self, configuration: Configuration, tables: StepTables, traffic: Traffic) -> None:
         schedule = configuration.schedule(traffic.shared_prefix_fraction)
-        self._schedule: Schedule = replace(schedule, contending_lanes=configuration.layout.pipeline_parallel - 1)
+        self._schedule: Schedule = replace(schedule, contending_lanes=configuration.batches - 1)
         self._seats = lane_seats(schedule, traffic)
         self._configuration, self._tables, self._traffic = configuration, tables, traffic
         self._capacity_requests_per_s: float | None = None

@@ -186,7 +186,7 @@ def capacity_requests_per_s(
     """Most requests per second the deployment completes while some wait, whatever the latency: all seats, or the whole cache. turnovers:
     how often all seats are taken anew."""
     schedule = configuration.schedule(traffic.shared_prefix_fraction)
-    schedule = replace(schedule, contending_lanes=configuration.layout.pipeline_parallel - 1)
+    schedule = replace(schedule, contending_lanes=configuration.batches - 1)
     return _completed_per_lane(tables, schedule, traffic, turnovers) * configuration.lanes
 
 
@@ -292,7 +292,7 @@ def _replay_once(
     *, spread: bool = False,
 ) -> Replay:  # fmt: skip
     """One replay with the draws of one seed. spread: clients of a closed loop are under way, each elsewhere in its request."""
-    lanes, stages = configuration.lanes, configuration.layout.pipeline_parallel
+    lanes, batches = configuration.lanes, configuration.batches
     finite = load.requests is not None
     schedule = configuration.schedule(traffic.shared_prefix_fraction)
     if load.kind == "closed":
@@ -302,7 +302,7 @@ def _replay_once(
         clients = max(1, round(load.concurrency / lanes))
         count = max(clients, round((load.requests or 0) / active)) if finite else max(10 * clients, 400)
         others = min(schedule.lockstep_copies, active - 1)
-        schedule = replace(schedule, contending_lanes=min(active, stages) - 1, lockstep_copies=others)
+        schedule = replace(schedule, contending_lanes=min(active, batches) - 1, lockstep_copies=others)
         adapters = named_adapters(configuration, load)
         run = _run(tables, schedule, traffic, count, seed, concurrency=clients, spread=spread, adapters=adapters)
     else:
@@ -310,7 +310,7 @@ def _replay_once(
             raise InvalidInputError("an open load needs a positive rate")
         active = lanes
         count = max(1, round((load.requests or 0) / lanes)) if finite else requests or STEADY_REQUESTS
-        schedule = replace(schedule, contending_lanes=stages - 1)
+        schedule = replace(schedule, contending_lanes=batches - 1)
         run = _run(tables, schedule, traffic, count, seed, rate=load.requests_per_s / lanes)
         per_lane, seats = load.requests_per_s / lanes, lane_seats(schedule, traffic)
         if may_be_above_capacity(_trace(run).end_to_end_s[None, :], per_lane, seats):

@@ -158,7 +158,7 @@ def capacity_requests_per_s(
     size = schedule.block_tokens
     opening = (traffic.sessions.opening_tokens if traffic.sessions else 0) // size * size
     prefixes = Prefixes(cached, opening, np.full(len(turns), opening))
-    schedule = replace(schedule, contending_lanes=configuration.layout.pipeline_parallel - 1)
+    schedule = replace(schedule, contending_lanes=configuration.batches - 1)
     per_lane = crowded_requests_per_s(tables, schedule, prompts, outputs, seats, prefixes=prefixes)
     return per_lane * configuration.lanes
 

@@ -133,7 +133,7 @@ def replay_mixed(
     enough = math.ceil(LEAST_OF_A_STREAM * total / min(rates) / (1.0 - STEADY_WARM_UP_FRACTION))
     count = max(count, min(enough, MOST_MIXED_REQUESTS))
     lanes = configuration.lanes
-    schedule = replace(configuration.schedule(), contending_lanes=configuration.layout.pipeline_parallel - 1)
+    schedule = replace(configuration.schedule(), contending_lanes=configuration.batches - 1)
     sample = _sampled(streams, count, seed)
     arrivals = _unit_arrivals_s(len(sample[0]), seed) * lanes / total
     trace = simulate(
@@ -207,7 +207,7 @@ def mixed_capacity_requests_per_s(
 ) -> float:
     """Most requests per second the deployment completes of this mix, whatever the latency. turnovers: how often all seats are taken
     anew."""
-    schedule = replace(configuration.schedule(), contending_lanes=configuration.layout.pipeline_parallel - 1)
+    schedule = replace(configuration.schedule(), contending_lanes=configuration.batches - 1)
     seats = _seats(schedule, streams)
     sample = _sampled(streams, crowd_requests(seats, turnovers), seed=CROWD_SEED)
     prefixes = stream_prefixes(streams, sample)

@@ -102,6 +102,8 @@ class Rates:
     captured_linear_layer_s: Quantity
     """The same of recurrent layers."""
     captured_linear_replies_s: Quantity
+    piecewise_decode_layer_s: Quantity
+    """Launching a layer of replies between captured pieces, where no graph captures attention."""
     delta_launch_ratio: Quantity
     """Launching a layer with a gated delta rule, over one with a state space."""
     eager_collective_s: Quantity
@@ -305,6 +307,7 @@ def rates(
         captured_latent_replies_s=c("captured_latent_replies_us"),
         captured_linear_layer_s=c("captured_linear_layer_us"),
         captured_linear_replies_s=c("captured_linear_replies_us"),
+        piecewise_decode_layer_s=c("piecewise_decode_layer_us"),
         delta_launch_ratio=c(f"delta_launch_ratio_{scan_kernel}"),
         eager_collective_s=c("eager_collective_us"),
         eager_exchange_call_s=c("eager_exchange_call_us"),

@@ -57,7 +57,7 @@ class StepTables:
 
     decode_s[n]: n decoding sequences, without context. mixed_s[T]: a step with prefill and T tokens in all.
     head_s[r]: r sampled rows. context: (limit, seconds, bytes) per context token. pairs: (limit, seconds, FLOPs).
-    lanes: batches in flight (pipeline stages); each lane serves its share of the sequences.
+    lanes: batches in flight; each lane serves its share of the sequences.
     """
 
     decode_s: Vector
@@ -148,23 +148,27 @@ def step_tables(
     max_batched_tokens: int,
     max_sequences: int,
     queries: int = 1,
+    batches: int | None = None,
 ) -> StepTables:
     """Tabulate one deployment. Table lengths are max_batched_tokens + 1 and max_sequences + 1.
 
     queries: tokens of one sequence in a decode step (see ``terms.decode_context_s``).
 
-    A pipeline of P stages runs P batches in turn: one lane's period is the larger of a whole pass (all stages, P−1
-    hand-overs) and P times the slowest stage.
+    batches: that P pipeline stages work on at once, P unless stated. Of P batches one lane's period is the larger of a whole pass (all
+    stages, P−1 hand-overs) and P times the slowest stage; of one it is the whole pass.
     """
     tokens = np.arange(1.0, max(max_batched_tokens, max_sequences) + 1.0)
     token = terms.token_terms(shape, rates, tokens)
     stages = layout.pipeline_parallel
+    lanes = stages if batches is None else batches
     hand_over = (stages - 1) * np.asarray(terms.hand_over_s(shape, rates, tokens)) + 0.0 * tokens
     rows = np.arange(0.0, max_sequences + 1.0)
     head = terms.head_product(shape, rates, np.maximum(rows, 1.0))
     head_s = np.where(rows > 0, np.asarray(head.seconds) + np.asarray(terms.sampling_s(shape, rates, rows)), 0.0)
     body = np.asarray(token.body_s) + 0.0 * tokens
-    eager = np.maximum(body, np.where(tokens > graphs.most_tokens, token.eager_floor_s, 0.0))
+    eager = np.maximum(
+        body, np.where(tokens > graphs.most_tokens, token.eager_floor_s, terms.piecewise_decode_floor_s(shape, rates))
+    )
     scanning = np.asarray(token.body_s) + scan_s(shape, rates, tokens)
     launched = np.where(tokens > graphs.most_prefill_tokens, token.eager_floor_s, terms.captured_floor_s(shape, rates))
     prefilling = np.maximum(scanning, launched)
@@ -172,7 +176,7 @@ def step_tables(
 
     def period(work: Vector, passing: Vector | float, last: Vector | float) -> Vector:
         whole = work + last + passing + per_step
-        if stages == 1:
+        if lanes == 1:
             return np.asarray(whole)
         slowest = work * (-(-shape.layers // stages) / shape.layers) + rates.step_overhead_s
         ending = work * ((shape.layers - (stages - 1) * (shape.layers // stages)) / shape.layers)
@@ -201,7 +205,7 @@ def step_tables(
         flops_per_token=float(np.asarray(token.flops)[0]) if np.ndim(token.flops) else float(token.flops),
         head_flops=float(np.asarray(head.flops)[1]) if len(rows) > 1 else 0.0,
         head_bytes=np.where(rows > 0, head.bytes, 0.0),
-        lanes=stages,
+        lanes=lanes,
         sustained_flop_per_s=float(rates.expert_flop_per_s),
         peak_flop_per_s=float(rates.peak_flop_per_s),
         peak_bytes_per_s=float(rates.peak_bytes_per_s),

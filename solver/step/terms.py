@@ -302,6 +302,12 @@ def captured_beside_s(shape: LlmShape, rates: Rates) -> Quantity:
     return shape.layers_of("mla") * rates.captured_latent_replies_s + captured_recurrent_replies_s(shape, rates)
 
 
+def piecewise_decode_floor_s(shape: LlmShape, rates: Rates) -> Quantity:
+    """Seconds that a captured step of replies takes at least: of models with chunked attention no step is in one graph, and every layer
+    is launched between captured pieces (docs/decisions/0111-stages-that-wait.md)."""
+    return shape.layers * rates.piecewise_decode_layer_s if shape.layers_of("chunked") else 0.0
+
+
 def token_terms(shape: LlmShape, rates: Rates, tokens: Quantity, tiled: Quantity | None = None) -> TokenTerms:
     """Everything in a step that the number of tokens decides, over all layers, without head and without attention's
     context-dependent part.
