@@ -42,6 +42,8 @@ CONSTANTS: dict[str, ConstantLaw] = {
         "columns", 1.0, 0.0, 8192.0, "width of a routed expert, per rank, at which its products reach half the efficiency of dense ones"
     ),
     "expert_half_width_8bit": ConstantLaw("columns", 1.0, 0.0, 8192.0, "the same in 8 bits and below"),
+    "expert_widest_share_16bit": _efficiency("grouped products of the widest experts, share of what a dense product reaches"),
+    "expert_widest_share_8bit": _efficiency("the same in 8 bits and below"),
     "expert_evenness_16bit": ConstantLaw(
         "shape", 1.0, 0.01, 1000.0, "evenness of routing: shape of the gamma law of experts' popularity (large: all alike)"
     ),

@@ -45,6 +45,8 @@ class Rates:
     wide_flop_per_s: Quantity
     """16-bit products: head, router."""
     expert_half_width: Quantity
+    expert_widest_share: Quantity
+    """What products of the widest experts reach of a dense one's rate."""
     """Expert width per rank at which routed products reach half the dense efficiency."""
     expert_evenness: Quantity
     """Shape of the gamma law of experts' popularity; large where all are alike."""
@@ -265,6 +267,7 @@ def rates(
         expert_flop_per_s=peak * c(GEMM_EFFICIENCY[dtype]) * (c("widened_expert_share") if widened_experts else 1.0),
         wide_flop_per_s=wide_peak * c(GEMM_EFFICIENCY[wide]),
         expert_half_width=c(f"expert_half_width_{bits}"),
+        expert_widest_share=c(f"expert_widest_share_{bits}"),
         expert_evenness=c(f"expert_evenness_{routing}"),
         expert_weight_bytes=stored,
         attention_flop_per_s=wide_peak * c("attention_efficiency"),

@@ -153,7 +153,7 @@ def routed_experts_product(
         FLOPs       2·matrices·T·k·h·I′
         bytes       D · matrices · h·I′ · w                                  (each of D distinct experts is read once)
         rows        T·k + D·t/2                                              (of each expert's tiles of t rows the last is half empty)
-        efficiency  η_dense · I′/(I′ + I_½)                                  (narrow experts fill fewer tiles)
+        efficiency  η_dense / (1/s + I_½/I′)                                 (narrow experts fill fewer tiles)
 
     Experts are cut by tensor parallelism (I′ = I/TP), or spread whole over ``expert_parallel`` ranks, whose most loaded
     one has ``expert_imbalance`` times the mean. More expert ranks than tensor ranks means attention runs data-parallel:
@@ -168,7 +168,7 @@ def routed_experts_product(
     whole = np.asarray(rates.expert_parallel) > 1.0
     uneven = np.where(whole, rates.expert_imbalance, 1.0)
     columns = np.where(whole, intermediate, intermediate / rates.tensor_parallel)
-    flop_per_s = rates.expert_flop_per_s * columns / (columns + rates.expert_half_width)
+    flop_per_s = rates.expert_flop_per_s / (1.0 / rates.expert_widest_share + rates.expert_half_width / columns)
     worked = 1.0 + touched * rates.expert_tile_rows / (2.0 * gathered * top_k)
     compute_s, memory_s = flops * worked * uneven / flop_per_s, size * uneven / rates.expert_bytes_per_s
     if np.any(shared_experts.are_shared(rates)):

@@ -35,10 +35,12 @@ CUTS = {"all on one device": 1, "cut in two": 2}
 MOST_ROWS = 8192
 MATRICES = 3.0
 NAMES = ("expert_read_efficiency", "expert_tile_rows", "expert_half_width_16bit",
-         "expert_half_width_8bit", "expert_layer_overhead_us", "quantised_expert_layer_us")  # fmt: skip
-START = (0.9, 64.0, 300.0, 500.0, 20.0, 10.0)
-HIGH = (1.0, 512.0, 6000.0, 6000.0, 80.0, 80.0)
-UNTOLD = ("expert_tile_rows",)
+         "expert_half_width_8bit", "expert_layer_overhead_us", "quantised_expert_layer_us",
+         "expert_widest_share_16bit", "expert_widest_share_8bit")  # fmt: skip
+START = (0.9, 64.0, 300.0, 500.0, 20.0, 10.0, 0.9, 0.9)
+HIGH = (1.0, 512.0, 6000.0, 6000.0, 80.0, 80.0, 1.0, 1.0)
+WIDEST = {"expert_widest_share_16bit": 1.0, "expert_widest_share_8bit": 1.0}
+UNTOLD = {"expert_tile_rows": 0.0} | WIDEST
 US = 1e-6
 
 
@@ -85,7 +87,8 @@ def said_s(one: Kernel, told: dict[str, float], constants: Constants) -> float:
     weights = MATRICES * one.hidden * one.width
     pairs = one.rows * one.top_k
     worked = pairs + one.touched * told["expert_tile_rows"] / 2.0
-    compute = 2.0 * weights * worked / (peak * one.width / (one.width + told[f"expert_half_width_{bits}"]))
+    slower = 1.0 / told[f"expert_widest_share_{bits}"] + told[f"expert_half_width_{bits}"] / one.width
+    compute = 2.0 * weights * worked / peak * slower
     memory = one.touched * weights * stored / (own.memory_bytes_per_s * told["expert_read_efficiency"])
     passes = pairs * (2.0 * MATRICES * one.width + 4.0 * one.hidden)
     around = told["expert_layer_overhead_us"] + (0.0 if wide else told["quantised_expert_layer_us"])
@@ -93,18 +96,17 @@ def said_s(one: Kernel, told: dict[str, float], constants: Constants) -> float:
     return around * US + float(np.asarray(soft_maximum_s(compute, memory))) + streamed
 
 
-def fit(cases: list[Kernel], constants: Constants, left_out: tuple[str, ...] = ()) -> dict[str, float]:
-    """By least squares of logarithms; those left out are none."""
+def fit(cases: list[Kernel], constants: Constants, left_out: dict[str, float]) -> dict[str, float]:
+    """By least squares of logarithms; those left out are as stated."""
     names = [name for name in NAMES if name not in left_out]
-    none = dict.fromkeys(left_out, 0.0)
 
     def misses(values: NDArray[np.float64]) -> list[float]:
-        told = none | dict(zip(names, map(float, values), strict=True))
+        told = left_out | dict(zip(names, map(float, values), strict=True))
         return [float(np.log(said_s(one, told, constants) / one.seconds)) for one in cases]
 
     at = [NAMES.index(name) for name in names]
-    solved = least_squares(misses, [START[i] for i in at], bounds=([0.0] * len(at), [HIGH[i] for i in at]))
-    return none | dict(zip(names, map(float, solved.x), strict=True))
+    solved = least_squares(misses, [START[i] for i in at], bounds=([1e-3] * len(at), [HIGH[i] for i in at]))
+    return left_out | dict(zip(names, map(float, solved.x), strict=True))
 
 
 def show(title: str, cases: list[Kernel], said: Callable[[Kernel], float]) -> None:
@@ -123,7 +125,7 @@ def main() -> None:
     constants = resolve_constants(priors, device=DEVICE, family=own.family, engine="vllm")
     cases = kernels()
     fitted = [one for one in cases if one.format != "block"]
-    for title, left_out in (("without tiles", UNTOLD), ("with tiles", ())):
+    for title, left_out in (("without tiles", UNTOLD), ("with tiles", WIDEST)):
         told = fit(fitted, constants, left_out)
         print(f"{title}: {', '.join(f'{name} {value:.3f}' for name, value in told.items() if name not in left_out)}")
         show(title, cases, partial(said_s, told=told, constants=constants))
@@ -133,6 +135,9 @@ def main() -> None:
     later = kernels(LATER)
     show("measured later, by the kernels above", later, partial(said_s, told=told, constants=constants))
     show("measured later, in force", later, partial(said_s, told=now, constants=constants))
+    told = fit(fitted + later, constants, {})
+    print(f"told by all, widest shares as well: {', '.join(f'{name} {value:.3f}' for name, value in told.items())}")
+    show("told by all", fitted + later, partial(said_s, told=told, constants=constants))
 
 
 if __name__ == "__main__":
