@@ -196,6 +196,7 @@ class Configuration:
             answered_token_s=c("answered_token_us") if found else 0.0,
             token_front_end_s=front.token_front_end_s * batches,
             lane_step_s=c("pipeline_step_overhead_us") * self.layout.pipeline_parallel,
+            lane_slowed_fraction=c("pipeline_slowed_fraction"),
             lockstep_copies=self.lockstep_copies,
             cached_prefix_fraction=cached_prefix_fraction,
             finds_prefixes=found,

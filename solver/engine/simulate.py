@@ -69,6 +69,8 @@ class Schedule:
     """Time constant with which the board settles to its sustained clock under load, and recovers."""
     lane_step_s: float = 0.0
     """Added to every step of a batch that shares a pipeline with others in flight."""
+    lane_slowed_fraction: float = 0.0
+    """How much longer prompts take in such a batch: stages work beside transfers that wait for one another."""
     contending_lanes: int = 0
     """Other batches in the same pipeline: while one of them prefills, this one waits for the stages."""
     lockstep_copies: int = 0

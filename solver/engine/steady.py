@@ -49,6 +49,8 @@ class StepGrid:
     lanes: Matrix
     batches: Matrix
     """In flight over the pipeline stages of one copy."""
+    slowed_fraction: Matrix
+    """How much longer prompts take where those are several."""
     lockstep_copies: Matrix
     token_bytes: Matrix
     flops_per_token: Matrix
@@ -135,6 +137,7 @@ def step_grid(
         sequence_s=column(terms.sequence_s(shape, rates), rows),
         lanes=batches * data_parallel,
         batches=batches,
+        slowed_fraction=np.where(batches > 1, np.asarray(rates.pipeline_slowed_fraction), 0.0),
         lockstep_copies=lockstep_copies(rates, data_parallel),
         token_bytes=np.broadcast_to(np.asarray(token.bytes), decode.shape),
         flops_per_token=np.broadcast_to(np.asarray(token.flops), decode.shape)[:, :1],
@@ -329,13 +332,13 @@ def operating_points(
         if in_line:
             mixed = mixed + np.where(decoding > 1.0, interpolate(grid.beside_s, worked_on + together * chunk), 0.0)
         mixed = mixed + pairs * together / chunks
+        mixed = mixed + grid.slowed_fraction * np.maximum(mixed - decode, 0.0)
         prefill = np.maximum(mixed - decode, 0.0) * chunks / together
-        # Batches in one pipeline wait for each other's prompts, unless they prefill as well (solver.engine.simulate).
-        stalled = 1.0 + (grid.batches - 1.0) * (1.0 - prefilling)
-        # Copies that share experts take each other's longest step.
-        met = prefill * (stalled + steps_beside(prefilling, grid.lockstep_copies))
+        # Batches in one pipeline wait for each other's prompts, and copies that share experts take each other's longest step, unless they
+        # have prompts as well (solver.engine.simulate).
+        met = prefill * (1.0 + steps_beside(prefilling, grid.batches - 1.0 + grid.lockstep_copies))
         step_s = decode + met * np.maximum(decoding - 1.0, 0.0) / per_step
-        passing = decode + np.maximum(mixed - decode, 0.0) * stalled
+        passing = np.maximum(mixed, decode)
         prefilling = np.minimum(decoding / per_step / together * chunks * passing / step_s, 1.0)
         longer = (prefilling * passing + (1.0 - prefilling) * decode) / step_s
         serial = front.token_front_end_s * decoding * kept * grid.batches

@@ -131,6 +131,7 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "adapter_read_efficiency": _efficiency("reading the different adapters of a batch, share of the memory bandwidth"),
     "adapter_eager_product_us": _micro("host time to launch what adapters add to one product, outside a captured graph", 20000.0),
     "adapter_product_overhead_us": _micro("starting the two kernels that adapters add to one product, inside a captured graph", 1000.0),
+    "pipeline_slowed_fraction": ConstantLaw("fraction", 1.0, 0.0, 2.0, "how much longer prompts take while several batches are in flight"),
     "pipeline_step_overhead_us": _micro("added to a step of each stage when several batches are in flight", 50000.0),
     "step_overhead_us": _micro("scheduling, sampling and bookkeeping of one step", 50000.0),
     "waited_step_us": _micro("host time a step waits for, where it is composed when the one before is done", 50000.0),

@@ -117,6 +117,7 @@ class Rates:
     """Sorting few pairs of tokens and experts."""
     step_overhead_s: Quantity
     pipeline_step_overhead_s: Quantity
+    pipeline_slowed_fraction: Quantity
     sequence_overhead_s: Quantity
     decode_sequence_tokens: Quantity
     expert_imbalance: Quantity
@@ -318,6 +319,7 @@ def rates(
         expert_sort_s=c("expert_sort_us"),
         step_overhead_s=c("step_overhead_us"),
         pipeline_step_overhead_s=c("pipeline_step_overhead_us"),
+        pipeline_slowed_fraction=c("pipeline_slowed_fraction"),
         sequence_overhead_s=c("sequence_overhead_us"),
         decode_sequence_tokens=c("decode_sequence_tokens"),
         expert_imbalance=c("expert_imbalance"),

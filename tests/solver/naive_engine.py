@@ -296,14 +296,15 @@ class NaiveEngine:
         seconds += t.head_s[rows] + len(decoding) * t.sequence_s + attention
         if s.contending_lanes:
             seconds += s.lane_step_s
-            if chunks:
-                without = t.decode_s[len(decoding)] + attention if decoding else 0.0
-                seconds += s.contending_lanes * (1 - self.crowded) * max(0.0, seconds - without)
-        if s.lockstep_copies:
+        others = s.contending_lanes + s.lockstep_copies
+        if others:
             if chunks:
                 longer = max(0.0, seconds - t.decode_s[max(len(decoding), 1)] - attention)
-                alone = (1 - self.crowded) ** s.lockstep_copies
-                beside = (1 - self.crowded) * (1 - alone) / self.crowded if self.crowded > 1e-9 else s.lockstep_copies
+                if s.contending_lanes:
+                    seconds += s.lane_slowed_fraction * longer
+                    longer *= 1 + s.lane_slowed_fraction
+                alone = (1 - self.crowded) ** others
+                beside = (1 - self.crowded) * (1 - alone) / self.crowded if self.crowded > 1e-9 else others
                 self.longer = longer or self.longer
                 self.owed += longer * beside
             else:

@@ -70,6 +70,7 @@ def random_case(seed: int) -> Case:
         kv_cache_tokens=rng.choice([1.5, 3.0, 8.0, 1000.0]) * longest + 50,
         contending_lanes=rng.choice([0, 0, 0, 3]),
         lane_step_s=rng.choice([0.0, 1e-3]),
+        lane_slowed_fraction=rng.choice([0.0, 0.15]),
         lockstep_copies=rng.choice([0, 0, 0, 1, 7]),
         mixes=profile.mixes,
         chunked_prefill=profile.chunked_prefill,
@@ -86,9 +87,9 @@ def random_case(seed: int) -> Case:
 
 
 def one_copy(case: Case) -> Case:
-    """The same, in step with none. What replies wait for other copies is reckoned by this one's prompts and waited for while there are
-    replies: of a handful of short ones the whole may end sooner or later than the next case."""
-    return replace(case, schedule=replace(case.schedule, lockstep_copies=0))
+    """The same, in step with none. What replies wait for other copies and stages is reckoned by this one's prompts and waited for while
+    there are replies: of a handful of short ones the whole may end sooner or later than the next case."""
+    return replace(case, schedule=replace(case.schedule, lockstep_copies=0, contending_lanes=0))
 
 
 @cache

@@ -157,6 +157,7 @@ def engine_rules(
         clock_sag_fraction=schedule.clock_sag_fraction,
         clock_settling_s=schedule.clock_settling_s,
         lane_step_s=schedule.lane_step_s if contending else 0.0,
+        lane_slowed_fraction=schedule.lane_slowed_fraction if contending else 0.0,
         gain=float(schedule.tokens_per_step),
         sequence_s=tables.sequence_s,
         launched_beside_s=tables.launched_beside_s,

@@ -56,6 +56,7 @@ class Rules:
     clock_sag_fraction: float
     clock_settling_s: float
     lane_step_s: float
+    lane_slowed_fraction: float
     gain: float
     sequence_s: float
     launched_beside_s: float

@@ -116,19 +116,18 @@ def mixed_duration(
         attention_s = context_time(rules, u, tables)[0]
         u.moved += context_moved(rules, u, tables, read_tokens(rules, u))
         duration += attention_s
-    if rules.contending_lanes:
-        # Batches take turns on the stages, so a long step of one delays the others by its whole pass, unless they
-        # prefill as well: seen from one batch, its own prompts stand for those of the others.
-        extra = duration - (tables.decode_s[decoding] + attention_s if decoding else 0.0)
-        if extra > 0.0:
-            duration += rules.contending_lanes * (1.0 - u.prefilling) * extra
-    if rules.lockstep_copies:
-        # Of copies that share experts the longest step is everybody's: seen from one, its own prompts stand for those of the others.
+    others = rules.contending_lanes + rules.lockstep_copies
+    if others:
+        # Batches take turns on a pipeline's stages, so that a long step of one holds up the others for its whole pass; of copies that share
+        # experts the longest step is everybody's. Seen from one, its own prompts stand for those of the others.
         seated = max(decoding, 1)
         extra = duration - tables.decode_s[seated] - attention_s
         if extra > 0.0:
+            slowed = rules.lane_slowed_fraction * extra
+            duration += slowed
+            extra += slowed
             u.waited = extra
-            u.owed += extra * steps_beside(u.prefilling, rules.lockstep_copies)
+            u.owed += extra * steps_beside(u.prefilling, others)
     u.moved += tables.mixed_bytes[min(tokens, longest)] + tables.head_bytes[rows]
     return duration
 

@@ -128,8 +128,8 @@ def simulate(
     headroom, sag, settling = s.clock_headroom_fraction, s.clock_sag_fraction, s.clock_settling_s
     heat = 0.0  # 0: rested, 1: at the sustained clock
     prefilling = 0.0  # share of the recent past in which this batch had prompts of its own
-    copies = s.lockstep_copies
-    owed = waited = 0.0  # what replies have yet to wait for prompts of other copies, and what they wait in one step
+    copies = s.lockstep_copies + contending  # batches that wait for this one, and it for them
+    owed = waited = 0.0  # what replies have yet to wait for prompts of those, and what they wait in one step
     now = front = previous = 0.0
     step = done = 0
     blocked = False
@@ -276,15 +276,12 @@ def simulate(
                         attention_s = context_slope * read()
                         moved += context_size * read()
                     duration += attention_s
-                if contending:
-                    # Batches take turns on the stages, so a long step of one delays the others by its whole pass, unless
-                    # they prefill as well: seen from one batch, its own prompts stand for those of the others.
-                    extra = duration - (decode_s[decoding] + attention_s if decoding else 0.0)
-                    if extra > 0.0:
-                        duration += contending * (1.0 - prefilling) * extra
                 if copies:
                     extra = duration - decode_s[decoding if decoding > 1 else 1] - attention_s
                     if extra > 0.0:
+                        if contending:
+                            duration += s.lane_slowed_fraction * extra
+                            extra += s.lane_slowed_fraction * extra
                         without = none = 1.0 - prefilling
                         for _ in range(copies - 1):
                             none *= without
