@@ -3,7 +3,7 @@
 Of 27 to 29 November 2026: bursts, of requests and of sessions, after which a queue was said to stay or to go; budgets of tokens a step
 that no run had; long prompts; models that nobody here had run; short prompts with many replies; engines told up to
 how many tokens to capture; copies of attention that share experts; recurrent layers between captured pieces; experts that are drawn
-evenly; weights in 8 bits with a scale a block; a model with sliding windows, and three mixtures. Predictions are
+evenly; weights in 8 bits with a scale a block; a model with sliding windows, and three mixtures; pipelines of two stages. Predictions are
 files of the catalog that were written before (``catalog/benchmarks/predicted``); nothing is computed here.
 """
 
@@ -58,6 +58,12 @@ RUNS = {
     "the same with a scale a block": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_block_even_za.json",
     "Qwen3 32B, fp8": "kept_back/h200-sxm_vllm-0.24.0_qwen3-32b_fp8_tp1_za.json",
     "with a scale a block": "kept_back/h200-sxm_vllm-0.24.0_qwen3-32b_fp8_tp1_block_za.json",
+    "Llama 3.1 70B, fp8, two stages": "kept_back/h200-sxm_vllm-0.24.0_llama-3.1-70b_fp8_pp2_zc.json",
+    "Qwen3 30B-A3B, fp8, two stages, experts drawn evenly": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_pp2_even_zc.json",
+    "the same with TP 2": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp2_even_zc.json",
+    "Llama 4 Scout, fp8, TP 2, experts drawn evenly": "kept_back/h200-sxm_vllm-0.24.0_llama-4-scout_fp8_tp2_even_zc.json",
+    "DeepSeek-V2-Lite, TP 2, experts drawn evenly": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp2_even_zc.json",
+    "gpt-oss 120B, TP 2, experts drawn evenly": "kept_back/h200-sxm_vllm-0.24.0_gpt-oss-120b_mxfp4_tp2_even_zc.json",
     "Qwen3 30B-A3B, bf16, copies that share experts": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_bf16_dp2-ep2_captured-4096_x.json",
     "DeepSeek-V2-Lite on one H200, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp1_captured-4096_x.json",
     "DeepSeek-V2-Lite on H200, TP 2, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp2_captured-4096_w.json",
@@ -113,6 +119,7 @@ def predictions() -> dict[str, Any]:
             "2026-11-29-z",
             "2026-11-29-za",
             "2026-11-29-zb",
+            "2026-11-29-zc",
         )
         for name, said in read(str(Path("predicted") / f"{day}.json"))["predictions"].items()
     }

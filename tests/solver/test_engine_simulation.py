@@ -70,7 +70,7 @@ def random_case(seed: int) -> Case:
         kv_cache_tokens=rng.choice([1.5, 3.0, 8.0, 1000.0]) * longest + 50,
         contending_lanes=rng.choice([0, 0, 0, 3]),
         lane_step_s=rng.choice([0.0, 1e-3]),
-        lane_slowed_fraction=rng.choice([0.0, 0.15]),
+        lane_slowed_fraction=0.15 * (seed % 2),
         lockstep_copies=rng.choice([0, 0, 0, 1, 7]),
         mixes=profile.mixes,
         chunked_prefill=profile.chunked_prefill,
