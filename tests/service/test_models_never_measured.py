@@ -78,7 +78,7 @@ def test_intervals_hold_the_other_kernel_where_none_is_told(client: TestClient) 
 
 
 def test_intervals_of_copies_that_share_experts_hold_what_was_measured_of_two(client: TestClient) -> None:
-    """None of the seven loads was faster than is said by more than a hundredth, and one slower by up to 1.6 times. The same model cut by
+    """None of the seven loads was faster than is said by more than two hundredths, and one slower by up to 1.6 times. The same model cut by
     tensor parallelism is told as before."""
     runs = told(client, "h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_dp2-ep2_captured-4096_w.json")
     for figure in ("ttft_ms", "tpot_ms"):
@@ -88,7 +88,7 @@ def test_intervals_of_copies_that_share_experts_hold_what_was_measured_of_two(cl
         ]
         assert sum(inside) >= OF_NINE_OF_TEN * len(runs), (figure, inside)
     for measured, said in runs:
-        assert said["tpot_ms"]["mean"]["expected"] < 1.01 * measured["tpot_ms"]["mean"]
+        assert said["tpot_ms"]["mean"]["expected"] < 1.02 * measured["tpot_ms"]["mean"]
     cut = told(client, "h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp2_captured-4096_w.json")
     for (_, said), (_, alike) in zip(runs, cut, strict=True):
         widths = [one["tpot_ms"]["mean"]["high"] / one["tpot_ms"]["mean"]["expected"] for one in (said, alike)]
