@@ -14,6 +14,7 @@ from solver.deployment.documented import (
     check_options,
 )
 from solver.deployment.layout_rules import LayoutProblem, layout_problem
+from solver.engine.pipelining import stages_work_from
 from solver.engine.profiles import engine_profile
 from solver.errors import UnsupportedError
 from solver.hardware import Device
@@ -97,9 +98,10 @@ def stages_doubt(deployed: Deployed) -> str | None:
     configuration, stages = deployed.configuration, deployed.configuration.layout.pipeline_parallel
     if stages == configuration.batches:
         return None
+    engine, llm = configuration.engine.name, configuration.shape.id
     return (
-        f"{configuration.engine.name} passes one batch at a time through the {stages} stages with {configuration.shape.id}: they hold more "
-        "and do not work at once, so that a replica is hardly faster than one stage would be with all layers (layout.pipeline_parallel)"
+        f"{engine} passes one batch at a time through the {stages} stages with {llm}: they do not work at once, so that a replica is "
+        f"hardly faster than one stage would be with all layers (layout.pipeline_parallel); from {stages_work_from(engine)} on they do"
     )
 
 

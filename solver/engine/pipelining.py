@@ -5,44 +5,68 @@ from dataclasses import dataclass
 from solver.engine.profiles import ALIKE, release
 from solver.llm_shape import LlmShape
 
+Release = tuple[int, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class OneBatchAtATime:
-    """Of which models, from which release on, an engine's first stage waits until the last one has sampled.
+    """In which releases of an engine the first stage waits until the last one has sampled, and of which models.
 
-    families, llms: dense models of these families, and models named so, that its newer runner serves, whose stages work at once.
+    since, until: releases, the last not included. newer_since: from which on a newer runner, whose stages work at once, serves
+    dense models of these families and models whose names begin so (families, llms). unstated: the release that is meant where none is
+    stated, which deployment files start.
     """
 
-    since: tuple[int, ...]
+    since: Release
+    until: Release
+    newer_since: Release
     families: frozenset[str]
     llms: tuple[str, ...]
+    unstated: Release
     source: str
 
 
 WAITING_STAGES: dict[str, OneBatchAtATime] = {
     "vllm": OneBatchAtATime(
         (0, 15),
+        (0, 29),
+        (0, 23),
         frozenset({"llama", "mistral", "qwen3", "yi"}),
         ("deepseek-v2",),
+        (0, 24),
         "GPUModelRunner.sample_tokens of vLLM 0.24.0 receives the last stage's tokens on the stream that computes, under asynchronous "
         "scheduling, which https://github.com/vllm-project/vllm/pull/32618 (merged in January 2026) brought to pipelines; "
         "https://github.com/vllm-project/vllm/pull/51650 says so too. Its second runner does not, which serves Llama (and what is built "
         "like it), Mistral, Qwen3 without experts, DeepSeek-V2 and some more (DEFAULT_V2_MODEL_RUNNER_ARCHITECTURES of "
-        "vllm/config/vllm.py); read 2026-11-29. Qwen3 30B-A3B over two stages took per token what it takes on one device and half a "
-        "millisecond (docs/decisions/0111)",
+        "vllm/config/vllm.py), and all models from 0.29 on (https://github.com/vllm-project/vllm/pull/53183, release notes of 0.29.0 as "
+        "quoted in https://github.com/blazux/qwen3.8-Flash-DGX/issues/14); read 2026-11-29. That 0.23 was the first to have it unless "
+        "told: recalled; which architectures 0.25 to 0.28 added was not read. Qwen3 30B-A3B over two stages took per token what it "
+        "takes on one device and half a millisecond (docs/decisions/0111)",
     ),
 }
 """All others are taken to work on as many batches as they have stages."""
 
 
+def stages_work_from(engine: str) -> str:
+    """The first release of an engine whose stages work at once with every model.
+
+    >>> stages_work_from("vllm")
+    '0.29'
+    """
+    return ".".join(map(str, WAITING_STAGES[ALIKE.get(engine, engine)].until))
+
+
 def batches_at_once(engine: str, version: str | None, shape: LlmShape, pipeline_parallel: int) -> int:
     """Batches in flight over the stages of one copy: as many as stages, or 1 where a batch passes them all before the next begins.
 
-    A release that is not stated is one of today. Models that embed are not scheduled ahead.
+    Models that embed are not scheduled ahead.
     """
-    known, numbers = WAITING_STAGES.get(ALIKE.get(engine, engine)), release(version or "")
-    if known is None or shape.embeds or (numbers and numbers < known.since):
+    known = WAITING_STAGES.get(ALIKE.get(engine, engine))
+    if known is None or shape.embeds:
+        return pipeline_parallel
+    numbers = release(version or "") or known.unstated
+    if not known.since <= numbers < known.until:
         return pipeline_parallel
     dense_kin = shape.family in known.families and not shape.is_moe and shape.encoder is None
-    at_once = dense_kin or shape.id.startswith(known.llms)
+    at_once = numbers >= known.newer_since and (dense_kin or shape.id.startswith(known.llms))
     return pipeline_parallel if at_once else 1
