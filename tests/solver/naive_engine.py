@@ -297,6 +297,7 @@ class NaiveEngine:
         if s.contending_lanes:
             seconds += s.lane_step_s
         others = s.contending_lanes + s.lockstep_copies
+        apart = 0.0
         if others:
             if chunks:
                 longer = max(0.0, seconds - t.decode_s[max(len(decoding), 1)] - attention)
@@ -311,6 +312,7 @@ class NaiveEngine:
                 paid = min(self.owed, self.longer)
                 self.owed -= paid
                 seconds += paid
+                apart = paid if s.contending_lanes else 0.0
         seconds += self.beside_s
         if chunks:
             cooling = math.exp(-seconds / s.clock_settling_s)
@@ -325,7 +327,7 @@ class NaiveEngine:
             cooling = math.exp(-seconds / s.clock_settling_s)
             warm = target + (self.heat - target) * (1 - cooling) * s.clock_settling_s / seconds
             self.heat = target + (self.heat - target) * cooling
-            self.crowded *= cooling
+            self.crowded *= math.exp((apart - seconds) / s.clock_settling_s)
             seconds *= 1 + s.clock_sag_fraction * warm
         self.now += seconds
         launched = 0.0

@@ -60,7 +60,8 @@ def test_every_row_has_the_steps_that_it_has_by_itself(llm: str, at_once: int) -
         stages, copies = (np.array([[float(n)]]) for n in (layout.pipeline_parallel, layout.data_parallel))
         platform = space.platforms[entry.platform]
         graphs = platform.graphs(space.shape, layout.tensor_parallel, space.settings, 1)
-        own = step_grid(found.shape, found.rates(), stages, copies, graphs, None, in_line)
+        batches = np.array([[float(found.batches)]])
+        own = step_grid(found.shape, found.rates(), stages, copies, graphs, None, in_line, batches)
         for name in COLUMNS:
             assert np.array_equal(getattr(every, name)[row], getattr(own, name)[0]), (name, entry)
         for of_all, of_one in zip((*every.context, *every.pairs), (*own.context, *own.pairs), strict=True):

@@ -308,7 +308,8 @@ class TestConfirming:
         able = np.flatnonzero(
             (self.one.classes[0].most_requests_per_s > 0) & (self.one.classes[1].most_requests_per_s > 0)
         )
-        self.row = int(able[0])
+        rows = self.one.space.rows
+        self.row = next(row for row in able.tolist() if rows[row].layout.devices == 1)
 
     def test_capacities_come_to_what_holds_of_the_mix(self) -> None:
         found = Confirmations()

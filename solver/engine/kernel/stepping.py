@@ -170,8 +170,10 @@ def decode_stretch(
         joins = steps_to_admission(rules, u, until)
         if joins < steps:
             steps = joins
+    others_s = 0.0
     if u.owed > 0.0:
-        start_s += waits(u)
+        others_s = waits(u)
+        start_s += others_s
         steps = 1
     duration = steps * start_s + growth * steps * (steps - 1) / 2.0
     produced = steps * sequences * gain
@@ -185,7 +187,9 @@ def decode_stretch(
     # The heat of the stretch on average; it runs on unslowed time, so that a stretch cut in two takes as long.
     warm = target + (u.heat - target) * (1.0 - cooling) * rules.clock_settling_s / duration
     u.heat = target + (u.heat - target) * cooling
-    u.prefilling *= cooling
+    # Where stages are shared, of the time in which it works: were what it waits counted too, a crowd would complete more than is sustained.
+    apart_s = others_s if rules.contending_lanes else 0.0
+    u.prefilling *= cooling if apart_s == 0.0 else math.exp((apart_s - duration) / rules.clock_settling_s)
     duration *= 1.0 + rules.clock_sag_fraction * warm
     u.now += duration
     u.busy += duration

@@ -359,6 +359,7 @@ def simulate(
             until = _steps_until(upcoming[0][0] - now, start_s * slowed, growth * slowed, lag)
             if until < steps:
                 steps = until
+        waiting_s = 0.0
         if owed > 0.0:
             waiting_s = owed if owed < waited else waited
             owed -= waiting_s
@@ -378,7 +379,7 @@ def simulate(
         # The heat of the stretch on average; it runs on unslowed time, so that a stretch cut in two takes as long.
         warm = target + (heat - target) * (1.0 - cooling) * settling / duration
         heat = target + (heat - target) * cooling
-        prefilling *= cooling
+        prefilling *= exp((waiting_s - duration) / settling) if contending and waiting_s else cooling
         duration *= 1.0 + sag * warm
         now += duration
         busy += duration
