@@ -5,6 +5,7 @@ from typing import Any
 
 from service.cli.drafting import DRAFT_HELP, DRAFT_METAVAR, drafting
 from service.cli.exit_codes import CommandError, ExitCode
+from service.cli.lengths import OUTPUT
 from service.cli.numbers import number
 from service.cli.served_arguments import adapters_of
 from service.cli.traffic_arguments import add_traffic_options, traffic_of
@@ -78,7 +79,7 @@ def deployment_of(arguments: argparse.Namespace) -> dict[str, Any]:
     missing = [
         name
         for name, value in (("--prompt", traffic.get("prompt_tokens") or traffic.get("sessions")),
-                            ("--output", traffic.get("output_tokens")), ("either --rate or --concurrency", has_load))
+                            (OUTPUT, traffic.get("output_tokens")), ("either --rate or --concurrency", has_load))
         if not value
     ]  # fmt: skip
     if missing:

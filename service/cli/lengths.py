@@ -9,6 +9,8 @@ LENGTH = re.compile(r"([0-9]+(?:\.[0-9]+)?)(k?)(?::([0-9]+(?:\.[0-9]+)?)(k?))?",
 MOST_DIGITS = 20
 """Far more than any count of tokens has, and few enough for floating point."""
 RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
+OUTPUT = "--output (1 of a model that embeds)"
+"""How a reply's length is asked for where none is stated."""
 LENGTHS_HELP = (
     "mean and 95th percentile, such as 1200:4000; 100-900: each of them equally likely; one number: all of that length"
 )

@@ -9,6 +9,7 @@ from typing import Any
 import service
 from service.cli.drafting import DRAFT_HELP, DRAFT_METAVAR, drafting
 from service.cli.exit_codes import CommandError, ExitCode
+from service.cli.lengths import OUTPUT
 from service.cli.numbers import number
 from service.cli.served_arguments import adapters_of
 from service.cli.trace_arguments import add_reading_options
@@ -124,7 +125,7 @@ def request_of(arguments: argparse.Namespace, traced: dict[str, Any] | None = No
     missing = [
         name
         for name, value in (("LLM", llm), ("--rate", is_rated), ("--prompt", traffic.get("prompt_tokens") or traffic.get("sessions")),
-                            ("--output", traffic.get("output_tokens")), ("--ttft-p95, --tpot-p95 or --e2e-p95", targets))
+                            (OUTPUT, traffic.get("output_tokens")), ("--ttft-p95, --tpot-p95 or --e2e-p95", targets))
         if not value
     ]  # fmt: skip
     if missing:

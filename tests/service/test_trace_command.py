@@ -68,6 +68,11 @@ def test_a_plan_takes_a_trace_as_sessions(tmp_path: Path, capsys: pytest.Capture
         ([*PLAN, "--trace", str(FIXTURES / "lengths.jsonl")], "state --rate"),
         ([*PLAN, "--trace", str(FIXTURES / "lengths.jsonl"), "--trace-sessions"], "--trace-sessions needs arrivals"),
         ([*PLAN, "--rate", "3", "--prompt", "9", "--output", "9", "--cache-tokens", "9"], "belong to --trace"),
+        ([*PLAN, "--rate", "3", "--prompt", "9"], "state --output (1 of a model that embeds)"),
+        (
+            ["estimate", "bert-large", "--device", "l4", "--prompt", "9", "--rate", "3"],
+            "state --output (1 of a model that embeds)",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
