@@ -6,6 +6,8 @@ from solver.step.constants import CONSTANTS, Constants
 
 HELD_CONSTANTS = ("clock_headroom_fraction", "schedule_lag_fraction", "block_tokens")
 """Constants that do not move with the others when an interval is made: they have no slow and fast end."""
+FASTER_WHEN_LARGER = ("efficiency", "widest_share", "quick_share", "recurrent_chunk_tokens")
+"""What names say of constants whose large end is the fast one; of all others it is the slow one."""
 
 
 def moved_constants(constants: Constants, *, towards_slow: bool, share: float = 0.5) -> Constants:
@@ -21,7 +23,7 @@ def _moved_constants(constants: Constants, towards_slow: bool, share: float) -> 
     for name, prior in constants.priors.items():
         if CONSTANTS[name].unit not in ("fraction", "us", "ms", "tokens") or "power" in name or name in HELD_CONSTANTS:
             continue
-        faster_when_larger = "efficiency" in name
+        faster_when_larger = any(part in name for part in FASTER_WHEN_LARGER)
         slow_end, fast_end = (prior.low, prior.high) if faster_when_larger else (prior.high, prior.low)
         values[name] = prior.value + share * ((slow_end if towards_slow else fast_end) - prior.value)
     return Constants(
