@@ -253,7 +253,7 @@ def _batches(
 
 
 def _releases(settings: EngineSettings, own: Sequence[Platform]) -> list[str | None]:
-    """The release of each row's engine: that asked for, or one of today."""
+    """The release of each row's engine: that asked for, or None where none is."""
     return [settings.version if platform.engine == settings.name else None for platform in own]
 
 

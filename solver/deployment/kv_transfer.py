@@ -25,7 +25,7 @@ class ServingPool:
 
     @property
     def lanes(self) -> int:
-        """Batches in flight over the whole pool: pipeline stages times copies."""
+        """Batches in flight over the whole pool."""
         return self.configuration.lanes * self.replicas
 
 

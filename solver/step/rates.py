@@ -45,9 +45,9 @@ class Rates:
     wide_flop_per_s: Quantity
     """16-bit products: head, router."""
     expert_half_width: Quantity
+    """Expert width per rank at which routed products reach half the dense efficiency."""
     expert_widest_share: Quantity
     """What products of the widest experts reach of a dense one's rate."""
-    """Expert width per rank at which routed products reach half the dense efficiency."""
     expert_evenness: Quantity
     """Shape of the gamma law of experts' popularity; large where all are alike."""
     expert_weight_bytes: Quantity

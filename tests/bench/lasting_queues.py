@@ -155,7 +155,7 @@ def waits_after_a_burst_s(
     prompts, outputs, unit_s = sampled_requests(traffic, REQUESTS, seed)
     at_once = BURST_OVER_SEATS * of.engine.max_sequences if burst else 0
     arrivals_s = np.maximum(unit_s - unit_s[at_once], 0.0) * of.lanes / requests_per_s
-    schedule = replace(of.schedule(), contending_lanes=of.layout.pipeline_parallel - 1)
+    schedule = replace(of.schedule(), contending_lanes=of.batches - 1)
     run = simulate(of.tables(), schedule, prompts, outputs, arrivals_s=arrivals_s, notes_gaps=False)
     return float(run.time_to_first_token_s[-REQUESTS // 10 :].mean())
 

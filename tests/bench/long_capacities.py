@@ -88,7 +88,7 @@ def holds_on(of: Configuration, traffic: Traffic, requests_per_s: float, request
     """Is an open load still served after so many requests a lane? One draw, from an empty replica."""
     prompts, outputs, arrivals_s = sampled_requests(traffic, requests, seed)
     schedule = of.schedule(traffic.shared_prefix_fraction)
-    schedule = replace(schedule, contending_lanes=of.layout.pipeline_parallel - 1)
+    schedule = replace(schedule, contending_lanes=of.batches - 1)
     per_lane = requests_per_s / of.lanes
     trace = simulate(of.tables(), schedule, prompts, outputs, arrivals_s=arrivals_s / per_lane, notes_gaps=False)
     fifths = [float(np.mean(one)) for one in np.array_split(trace.time_to_first_token_s, 5)]

@@ -1,7 +1,8 @@
 """Pipelines of two stages, measured and said: ``python -m tests.bench.pipelines`` (half a minute).
 
-Llama 3.1 8B, whose stages work at once, told how much longer prompts take beside another batch, and what such a batch adds to a step; Llama
-3.1 70B and Qwen3 30B-A3B, whose stages wait, were measured later (docs/decisions/0111-stages-that-wait.md). All by constants alone.
+Llama 3.1 8B, whose stages work at once, told how much longer prompts take beside another batch, and what such a batch adds to a step: what
+is in force was told before set 12 was whole, and what is told with all else as the set has it is printed beside. Llama 3.1 70B and
+Qwen3 30B-A3B, whose stages wait, were measured later (docs/decisions/0111-stages-that-wait.md). All by constants alone.
 """
 
 import json
@@ -74,6 +75,8 @@ def main() -> None:
     told, later = measured(catalog)
     found = told_by(catalog, told)
     print("told by pipelines whose stages work at once: ", ", ".join(f"{name} {found[name]:.4g}" for name in TOLD))
+    in_force = constants_for(catalog, told[0]).priors
+    print("in force: ", ", ".join(f"{name} {in_force[name].value:.4g}" for name in TOLD))
     show(catalog, "told by", told)
     for llm in dict.fromkeys(one.configuration.shape.id for one in later):
         show(catalog, f"later: {llm}", [one for one in later if one.configuration.shape.id == llm])

@@ -46,7 +46,7 @@ CASES = {
 
 def lane_capacity(of: Configuration, traffic: Traffic, waiting: int) -> float:
     """What one lane completes of an endless queue: requests that are all there at once, so many times its seats."""
-    schedule = replace(of.schedule(0.0), contending_lanes=of.layout.pipeline_parallel - 1)
+    schedule = replace(of.schedule(0.0), contending_lanes=of.batches - 1)
     count = waiting * lane_seats(schedule, traffic)
     rng = np.random.default_rng(11)
     prompts, outputs = (spread_lengths(one, count, rng) for one in (traffic.prompt, traffic.output))

@@ -32,8 +32,8 @@ the dataclasses below (reading an array element by element is slower in Python t
     base            a sequence's context at step 0 had it run since                          tokens
     have            output tokens that an evicted request already has                        tokens
     heat            0 for a rested board, 1 for one at its sustained clock
-    prefilling      share of the recent past in which this batch had prompts of its own
-    owed            what replies have yet to wait for prompts of copies in step with this one                s
+    prefilling      share of the recent past in which this batch had prompts of its own (without what it waited, where it shares stages)
+    owed            what replies have yet to wait for prompts of copies and batches beside this one          s
     waited          what they wait in one step                                                               s
     gain, width     tokens that a decode step yields, and works on, per sequence
 

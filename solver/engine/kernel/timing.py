@@ -78,8 +78,8 @@ def heat_target(rules: Rules, step_flops: float, duration: float) -> float:
 
 @inner
 def steps_beside(prefilling: float, others: int) -> float:
-    """Steps in which some of ``others`` copies have prompts and this one has none, for each in which this one has: where each has some
-    with probability p in a step, independently,
+    """Steps in which some of ``others`` copies or batches have prompts and this one has none, for each in which this one has: where each
+    has some with probability p in a step, independently,
 
         (1 − p) · (1 − (1 − p)^others) / p          → others for small p
     """
@@ -93,7 +93,7 @@ def steps_beside(prefilling: float, others: int) -> float:
 
 @inner
 def waits(u: State) -> float:
-    """Seconds that the next step without prompts is longer because another copy has some, which are then no longer owed."""
+    """Seconds that the next step without prompts is longer because another copy or batch has some, which are then no longer owed."""
     found = min(u.owed, u.waited)
     u.owed -= found
     return found

@@ -1,10 +1,15 @@
 """On how many batches the stages of a pipeline work at once, and what follows."""
 
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import catalog
 from solver.deployment.configuration import Configuration
-from solver.engine.pipelining import batches_at_once
+from solver.engine.pipelining import WAITING_STAGES, batches_at_once
+from solver.engine.profiles import release
 from solver.layout import Layout
 from solver.lengths import uniform_lengths
 from solver.precision import Precision
@@ -97,3 +102,12 @@ class TestPiecesOfReplies:
         assert np.all(scout.tables().decode_s[1:] >= least)
         llama = configuration(shape("llama-3.1-8b"), "h200-sxm", Layout(8), Precision(weights="fp8"), engine=settings)
         assert llama.tables().decode_s[1] < 32 * scout.constants.si("piecewise_decode_layer_us")
+
+
+def test_an_unstated_release_is_the_one_that_deployment_files_start() -> None:
+    rows = tomllib.loads((Path(catalog.__file__).parent / "engines" / "releases.toml").read_text(encoding="utf-8"))[
+        "release"
+    ]
+    started = {row["engine"]: release(row["default"]) for row in rows}
+    for engine, known in WAITING_STAGES.items():
+        assert started[engine][: len(known.unstated)] == known.unstated
