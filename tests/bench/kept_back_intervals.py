@@ -2,7 +2,8 @@
 
 Of a running, seeded service: of every run of ``catalog/benchmarks/kept_back`` its estimate, factors of its configuration and all, and
 whether 90 % intervals of means hold what was measured. Experts are taken to be routed as trained weights do where they were drawn, and as
-random ones otherwise. Servers that were given more memory for their cache than an engine takes unless told are left out.
+random ones otherwise. Left out are servers that were given more memory for their cache than an engine takes unless told or were started
+with an option that no estimate is told of, and loads whose experts were drawn less evenly than trained routers are taken to draw them.
 """
 
 import argparse
@@ -17,10 +18,12 @@ from rich.console import Console
 from rich.table import Table
 
 from catalog.benchmark_rows import DEFAULT_ROOT
-from tests.bench.kept_back_runs import DRAWN
+from tests.bench.kept_back_runs import DRAWN, NOT_TOLD
 
 FIGURES = {"ttft_ms": "first token", "tpot_ms": "a token"}
 TIMEOUT_S = 120.0
+LEAST_EVENNESS = 0.5
+"""Of trained routers: the low end of the catalog's ``expert_evenness_…``."""
 Held = tuple[bool, float]
 """Whether an interval holds what was measured, and how many times its low end its high end is."""
 
@@ -42,7 +45,8 @@ def case(run: dict[str, Any], random_weights: bool) -> dict[str, Any]:
 
 def held(path: Path, url: str) -> list[tuple[str, dict[str, Held]]]:
     """(basis, by figure) of each run of a file that was estimated."""
-    runs = list(json.loads(path.read_text(encoding="utf-8"))["runs"].values())
+    read = json.loads(path.read_text(encoding="utf-8"))["runs"].values()
+    runs = [run for run in read if (run.get("evenness") or LEAST_EVENNESS) >= LEAST_EVENNESS]
     random_weights = not path.stem.rpartition("_")[0].endswith(DRAWN)
     body = {"estimates": [case(run, random_weights) for run in runs]}
     answer = httpx.post(f"{url}/v1/estimates", json=body, timeout=TIMEOUT_S)
@@ -67,6 +71,8 @@ def main() -> None:
     table = Table("runs", "basis", "loads", *titles)
     by_basis: dict[tuple[str, str], list[dict[str, Held]]] = defaultdict(list)
     for path in sorted((DEFAULT_ROOT / "kept_back").glob("*.json")):
+        if NOT_TOLD in path.stem:
+            continue
         of_file: dict[str, list[dict[str, Held]]] = defaultdict(list)
         for basis, one in held(path, url):
             of_file[basis].append(one)

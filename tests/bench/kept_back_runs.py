@@ -21,6 +21,8 @@ from tests.bench.routing_of_random_weights import measured_run
 FIGURES = {"time_per_output_token": "TPOT", "time_to_first_token": "TTFT"}
 DRAWN = ("even", "drawn")
 """How names of files end whose experts were drawn, before the campaign's letters."""
+NOT_TOLD = "no-async-scheduling"
+"""In names of files of servers started with an option that no estimate is told of: what is said is of servers without it."""
 
 
 def misses(catalog: Catalog, path: Path) -> dict[str, list[float]]:

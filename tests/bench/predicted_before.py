@@ -3,8 +3,8 @@
 Of 27 to 29 November 2026: bursts, of requests and of sessions, after which a queue was said to stay or to go; budgets of tokens a step
 that no run had; long prompts; models that nobody here had run; short prompts with many replies; engines told up to
 how many tokens to capture; copies of attention that share experts; recurrent layers between captured pieces; experts that are drawn
-evenly; weights in 8 bits with a scale a block; a model with sliding windows, and three mixtures; pipelines of two stages. Predictions are
-files of the catalog that were written before (``catalog/benchmarks/predicted``); nothing is computed here.
+evenly; weights in 8 bits with a scale a block; a model with sliding windows, and three mixtures; pipelines of two stages; servers alone on
+their hosts. Predictions are files of the catalog that were written before (``catalog/benchmarks/predicted``); nothing is computed here.
 """
 
 import gzip
@@ -64,6 +64,11 @@ RUNS = {
     "Llama 4 Scout, fp8, TP 2, experts drawn evenly": "kept_back/h200-sxm_vllm-0.24.0_llama-4-scout_fp8_tp2_even_zc.json",
     "DeepSeek-V2-Lite, TP 2, experts drawn evenly": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp2_even_zc.json",
     "gpt-oss 120B, TP 2, experts drawn evenly": "kept_back/h200-sxm_vllm-0.24.0_gpt-oss-120b_mxfp4_tp2_even_zc.json",
+    "Qwen3 30B-A3B, fp8, alone on its host": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_alone_even_zd.json",
+    "alone on its host with TP 2": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp2_alone_even_zd.json",
+    "two stages, --no-async-scheduling, said to overlap": (
+        "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_pp2_no-async-scheduling_even_zd.json"
+    ),
     "Qwen3 30B-A3B, bf16, copies that share experts": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_bf16_dp2-ep2_captured-4096_x.json",
     "DeepSeek-V2-Lite on one H200, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp1_captured-4096_x.json",
     "DeepSeek-V2-Lite on H200, TP 2, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp2_captured-4096_w.json",
@@ -120,6 +125,7 @@ def predictions() -> dict[str, Any]:
             "2026-11-29-za",
             "2026-11-29-zb",
             "2026-11-29-zc",
+            "2026-11-29-zd",
         )
         for name, said in read(str(Path("predicted") / f"{day}.json"))["predictions"].items()
     }
