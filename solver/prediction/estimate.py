@@ -9,6 +9,7 @@ import numpy as np
 from solver.deployment.bound import Bound, roofline_bound
 from solver.deployment.configuration import Configuration
 from solver.deployment.kept_tables import TablesOf
+from solver.engine.pipelining import stages_work_from
 from solver.errors import SaturatedError
 from solver.prediction.intervals import (
     NINE_OF_TEN_SCORE,
@@ -23,7 +24,7 @@ from solver.prediction.intervals import (
 from solver.prediction.lasting_queue import LastingQueue, lasting_queue
 from solver.prediction.moved_constants import moved_constants
 from solver.prediction.spreads import moved_spreads, widened
-from solver.prediction.step_error import dilated, queued_spreads, step_spread, stretched
+from solver.prediction.step_error import dilated, queued_spreads, reaching, step_spread, stretched
 from solver.replay.long_run import LongRun, Metric, draw, replayed
 from solver.replay.one_stream import Replay, mean_replay, open_draws, replay
 from solver.sessions import hastened
@@ -103,7 +104,8 @@ def estimate(
     Without a correction the interval comes from the constants' own ranges: the load's first draw is replayed twice more,
     with all of them moved against and in favour of speed by half their range (errors of independent constants partly
     cancel). With one, an open load is replayed with all steps slower and faster by as much as tokens were ever off
-    (``solver.prediction.step_error``). What one draw of an open load differs from the next widens every interval.
+    (``solver.prediction.step_error``). What one draw of an open load differs from the next widens every interval. Where releases differ
+    in whether pipeline stages work at once and none is stated, intervals hold what they do in either.
     Raises SaturatedError, InvalidInputError, UnsupportedError and FigureMissingError.
     """
     correction = correction.at(load, traffic, configuration.layout.data_parallel) if correction is not None else None
@@ -116,8 +118,26 @@ def estimate(
         moved = slow, _shifted(configuration, traffic, load, tables_of, towards_slow=False, fallback=run.centre)
     elif correction is not None and load.kind == "open":
         moved = _with_step_error(configuration, tables, traffic, load, correction, fallback=run.centre)
-    found = estimated(configuration, tables, traffic, load, run, moved, correction)
+    other = with_stages_at_once(configuration)
+    at_once = None if other is None else _replay_if_served(other, traffic, load, tables_of)
+    found = estimated(configuration, tables, traffic, load, run, moved, correction, at_once)
     return replace(found, lasting_queue=lasting_queue(configuration, tables, traffic, load, tables_of))
+
+
+def with_stages_at_once(configuration: Configuration) -> Configuration | None:
+    """The configuration under a release whose pipeline stages work at once, where any release is meant and they do not in the one that
+    is taken."""
+    engine, stages = configuration.engine, configuration.layout.pipeline_parallel
+    if engine.version is not None or not engine.any_release or configuration.batches == stages:
+        return None
+    return replace(configuration, engine=replace(engine, version=stages_work_from(engine.name)))
+
+
+def _replay_if_served(configuration: Configuration, traffic: Traffic, load: Load, tables_of: TablesOf) -> Replay | None:
+    try:
+        return replay(configuration, tables_of(configuration), traffic, load)
+    except SaturatedError:
+        return None
 
 
 def without_probes(configuration: Configuration, correction: Correction | None) -> Configuration:
@@ -156,9 +176,11 @@ def estimated(
     run: LongRun,
     moved: tuple[Replay, Replay] | None,
     correction: Correction | None,
+    at_once: Replay | None = None,
 ) -> Estimate:
     """A run as a prediction. moved: its first draw with slow and with fast constants where ``needs_moving``, of other open
-    loads with slow and with fast steps."""
+    loads with slow and with fast steps. at_once: with pipeline stages that work at once, where the release that is meant may be one
+    in which they do."""
     result = run.mean
     if needs_moving(correction):
         assert moved is not None
@@ -177,6 +199,8 @@ def estimated(
             spreads.setdefault("time_to_first_answer", spreads["end_to_end"])
         if moved is not None:
             spreads = queued_spreads(spreads, run.centre, *moved)
+    if at_once is not None:
+        spreads = reaching(spreads, run.centre, at_once)
     if correction is not None:
         spreads = holding(spreads, factors, correction.ranges)
     power = mean_power_w(configuration, result)

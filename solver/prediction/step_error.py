@@ -68,6 +68,23 @@ def queued_spreads(spreads: Spreads, centre: Replay, slow: Replay, fast: Replay)
     return wide
 
 
+def reaching(spreads: Spreads, centre: Replay, other: Replay) -> dict[str, tuple[float, float]]:
+    """Spreads that hold another replay of the same load as well. Those of power stay.
+
+    >>> from solver.replay.one_stream import Replay
+    >>> calm = Replay(*({"mean": 0.2, "p95": 0.4} for _ in range(4)), 100.0, 1.0, 0.5, 0.5, 4.0, 0)
+    >>> found = reaching({"end_to_end": (0.9, 1.1), "output_rate": (0.8, 1.2)}, calm, dilated(calm, 0.5))
+    >>> found["end_to_end.mean"], found["output_rate"]
+    ((0.5, 1.1), (0.8, 2.0))
+    """
+    wide = queued_spreads(spreads, centre, other, other)
+    if "output_rate" in spreads and centre.output_tokens_per_s > 0.0:
+        low, high = wide["output_rate"]
+        ratio = other.output_tokens_per_s / centre.output_tokens_per_s
+        wide["output_rate"] = min(low, ratio), max(high, ratio)
+    return wide
+
+
 def stretched(fallback: Replay, load: Load, limit: SaturatedError, constants: Constants) -> Replay:
     """What to make of a load that saturates only at the slow end: later and slower in proportion to the excess."""
     wait = constants.si("interval_saturated_wait")
