@@ -99,9 +99,10 @@ def stages_doubt(deployed: Deployed) -> str | None:
     if stages == configuration.batches:
         return None
     engine, llm = configuration.engine.name, configuration.shape.id
+    since = stages_work_from(engine, configuration.shape)
     return (
         f"{engine} passes one batch at a time through the {stages} stages with {llm}: they do not work at once, so that a replica is "
-        f"hardly faster than one stage would be with all layers (layout.pipeline_parallel); from {stages_work_from(engine)} on they do"
+        f"hardly faster than one stage would be with all layers (layout.pipeline_parallel); from {since} on they do"
     )
 
 

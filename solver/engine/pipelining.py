@@ -51,13 +51,15 @@ WAITING_STAGES: dict[str, OneBatchAtATime] = {
 """All others are taken to work on as many batches as they have stages."""
 
 
-def stages_work_from(engine: str) -> str:
-    """The first release of an engine whose stages work at once with every model.
+def stages_work_from(engine: str, shape: LlmShape) -> str:
+    """The first release of an engine, of those after the ones that wait, whose stages work at once with a model."""
+    known = WAITING_STAGES[ALIKE.get(engine, engine)]
+    return ".".join(map(str, known.dense_since if _is_plain(shape) else known.until))
 
-    >>> stages_work_from("vllm")
-    '0.29'
-    """
-    return ".".join(map(str, WAITING_STAGES[ALIKE.get(engine, engine)].until))
+
+def _is_plain(shape: LlmShape) -> bool:
+    """A model of text without experts and recurrent layers."""
+    return not shape.is_moe and shape.encoder is None and not shape.layers_of("linear")
 
 
 def batches_at_once(engine: str, version: str | None, shape: LlmShape, pipeline_parallel: int) -> int:
@@ -71,8 +73,6 @@ def batches_at_once(engine: str, version: str | None, shape: LlmShape, pipeline_
     numbers = release(version or "") or known.unstated
     if not known.since <= numbers < known.until:
         return pipeline_parallel
-    dense = not shape.is_moe and shape.encoder is None
-    kin = (dense and shape.family in known.families) or shape.id.startswith(known.llms)
-    plain = dense and not shape.layers_of("linear")
-    at_once = (numbers >= known.newer_since and kin) or (numbers >= known.dense_since and plain)
-    return pipeline_parallel if at_once else 1
+    dense_kin = shape.family in known.families and not shape.is_moe and shape.encoder is None
+    newer = numbers >= known.newer_since and (dense_kin or shape.id.startswith(known.llms))
+    return pipeline_parallel if newer or (numbers >= known.dense_since and _is_plain(shape)) else 1

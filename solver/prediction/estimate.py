@@ -130,7 +130,7 @@ def with_stages_at_once(configuration: Configuration) -> Configuration | None:
     engine, stages = configuration.engine, configuration.layout.pipeline_parallel
     if engine.version is not None or not engine.any_release or configuration.batches == stages:
         return None
-    return replace(configuration, engine=replace(engine, version=stages_work_from(engine.name)))
+    return replace(configuration, engine=replace(engine, version=stages_work_from(engine.name, configuration.shape)))
 
 
 def _replay_if_served(configuration: Configuration, traffic: Traffic, load: Load, tables_of: TablesOf) -> Replay | None:

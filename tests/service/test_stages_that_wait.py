@@ -31,8 +31,11 @@ def test_dense_models_wait_no_longer_from_0_25_on_and_mixtures_from_0_29_on(clie
     def waits(llm: str, version: str) -> bool:
         case = MIXTURE | TWO | {"llm": llm, "engine": {"name": "vllm", "version": version}}
         (found,) = client.post("/v1/estimates", json={"estimates": [case]}).json()["estimates"]
-        return any("one batch at a time" in caution for caution in found["cautions"])
+        told = [caution for caution in found["cautions"] if "one batch at a time" in caution]
+        assert all(f"from {since[llm]} on" in caution for caution in told)
+        return bool(told)
 
+    since = {"phi-4-14b": "0.25", "qwen3.5-27b": "0.29", "qwen3-30b-a3b": "0.29"}
     releases = ("0.24.0", "0.25.0", "0.29.0")
     assert [waits("phi-4-14b", version) for version in releases] == [True, False, False]
     assert [waits("qwen3.5-27b", version) for version in releases] == [True, True, False]
