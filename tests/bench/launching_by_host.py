@@ -1,5 +1,5 @@
 """How long hosts take to launch, those that this project measured on and those that others published from:
-``python -m tests.bench.launching_by_host [--set 12]`` (two minutes).
+``python -m tests.bench.launching_by_host [--set 12]`` (half a minute).
 
 Launching a step beyond captured graphs is the host's work. First, by visit: what the constants of launching are multiplied by where the
 mixtures of experts measured on that visit are said best, and how far they are off as they are. Then, by device: what a fit would count
