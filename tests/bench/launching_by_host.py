@@ -14,7 +14,6 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -68,7 +67,7 @@ def of_fits(catalog: Catalog, priors: Sequence[ConstantPrior]) -> Iterator[tuple
 
 def kept_back(catalog: Catalog, priors: Sequence[ConstantPrior]) -> Iterator[tuple[str, Run]]:
     """Those that are in no fit."""
-    for path in sorted(Path(DEFAULT_ROOT / "kept_back").glob("*_vllm-*.json")):
+    for path in sorted((DEFAULT_ROOT / "kept_back").glob("*_vllm-*.json")):
         configuration, _, visit = path.stem.rpartition("_")
         if NOT_TOLD in configuration:
             continue

@@ -1,7 +1,7 @@
 """Pipelines of two stages, measured and said: ``python -m tests.bench.pipelines`` (half a minute).
 
 Llama 3.1 8B, whose stages work at once, told how much longer prompts take beside another batch, and what such a batch adds to a step: what
-is in force was told before set 12 was whole, and what is told with all else as the set has it is printed beside. Llama 3.1 70B and
+is in force was told before set 12 was whole, and what is told with all else as the newest set has it is printed beside. Llama 3.1 70B and
 Qwen3 30B-A3B, whose stages wait, were measured later (docs/decisions/0111-stages-that-wait.md). All by constants alone.
 """
 
