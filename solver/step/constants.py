@@ -122,6 +122,7 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "captured_latent_replies_us": _micro("the same over replies that decode beside prompts", 5000.0),
     "captured_linear_layer_us": _micro("host time to launch one recurrent layer over prompts between captured pieces", 5000.0),
     "captured_linear_replies_us": _micro("the same over replies that decode beside prompts", 5000.0),
+    "captured_delta_replies_us": _micro("the same of a layer with a gated delta rule, over replies", 5000.0),
     "piecewise_decode_layer_us": _micro("host time to launch one layer of replies, of models whose attention no graph captures", 5000.0),
     "eager_collective_us": _micro("host time to launch and meet for one collective outside a captured graph", 5000.0),
     "eager_exchange_call_us": _micro("host time of one call of an exchange outside a graph, one for every device and tensor", 1000.0),

@@ -104,6 +104,8 @@ class Rates:
     captured_linear_layer_s: Quantity
     """The same of recurrent layers."""
     captured_linear_replies_s: Quantity
+    captured_delta_replies_s: Quantity
+    """Of gated delta rules, whose replies are launched alike whatever scans prompts."""
     piecewise_decode_layer_s: Quantity
     """Launching a layer of replies between captured pieces, where no graph captures attention."""
     delta_launch_ratio: Quantity
@@ -311,6 +313,7 @@ def rates(
         captured_latent_replies_s=c("captured_latent_replies_us"),
         captured_linear_layer_s=c("captured_linear_layer_us"),
         captured_linear_replies_s=c("captured_linear_replies_us"),
+        captured_delta_replies_s=c("captured_delta_replies_us"),
         piecewise_decode_layer_s=c("piecewise_decode_layer_us"),
         delta_launch_ratio=c(f"delta_launch_ratio_{scan_kernel}"),
         eager_collective_s=c("eager_collective_us"),

@@ -40,6 +40,20 @@ def scan_flops(group: AttentionGroup, tensor_parallel: Quantity) -> Quantity:
     return group.heads * (within + 6.0 * keys * values) / tensor_parallel
 
 
+def gated_output_bytes(group: AttentionGroup, tensor_parallel: Quantity) -> Quantity:
+    """Bytes of one token in one layer and rank that a gated delta rule moves around its scan: 16-bit values.
+
+        2·6·n_v·d_v/TP
+
+    Of as many values as its output has: room for it is filled with zeros, its gate is copied out of the projection (read and written),
+    and the gated norm reads both and writes one (vLLM 0.24's layers, read 2026-11-30).
+
+    >>> gated_output_bytes(AttentionGroup("linear", 36, heads=32, key_heads=16, head_dim=128, v_head_dim=128), 1.0)
+    49152.0
+    """
+    return 12.0 * group.heads * group.v_head_dim / tensor_parallel
+
+
 def scan_s(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quantity:
     """Seconds in which gated delta rules scan the prompts' tokens of a step, over all their layers; 0 without either.
 
@@ -61,13 +75,20 @@ def captured_recurrent_s(shape: LlmShape, rates: Rates) -> Quantity:
 
 def captured_recurrent_replies_s(shape: LlmShape, rates: Rates) -> Quantity:
     """Seconds by which that is more where others decode in the step: prompts and replies are launched one after the other."""
-    return launched_layers(shape, rates) * rates.captured_linear_replies_s
+    plain, delta = recurrent_layers(shape)
+    return plain * rates.captured_linear_replies_s + delta * rates.captured_delta_replies_s
+
+
+def recurrent_layers(shape: LlmShape) -> tuple[int, int]:
+    """Layers with another recurrent state, and with a gated delta rule."""
+    groups = [group for group in shape.attention if group.kind == "linear"]
+    delta = sum(group.layers for group in groups if is_delta_rule(group))
+    return sum(group.layers for group in groups) - delta, delta
 
 
 def launched_layers(shape: LlmShape, rates: Rates) -> Quantity:
     """Recurrent layers, in those of a state space: ``delta_launch_ratio`` for each with a gated delta rule."""
-    plain = sum(group.layers for group in shape.attention if group.kind == "linear" and not is_delta_rule(group))
-    delta = sum(group.layers for group in shape.attention if is_delta_rule(group))
+    plain, delta = recurrent_layers(shape)
     return plain + delta * rates.delta_launch_ratio if delta else float(plain)
 
 

@@ -22,6 +22,7 @@ from solver.step.recurrent_terms import (
     captured_recurrent_replies_s,
     captured_recurrent_s,
     eager_recurrent_s,
+    gated_output_bytes,
     is_delta_rule,
 )
 
@@ -224,6 +225,7 @@ def element_wise_bytes(shape: LlmShape, rates: Rates, tokens: Quantity) -> Quant
     for group in shape.attention:
         query, key_value = blocks.attention_width(group, tp)
         per_token = 8.0 * h + 4.0 * (query + key_value) + (4.0 * (query + key_value / 2.0) if shape.qk_norm else 0.0)
+        per_token = per_token + (gated_output_bytes(group, tp) if is_delta_rule(group) else 0.0)
         parts.append(group.layers * per_token * tokens)
     spread = np.maximum(tp, rates.expert_parallel)
     shared, passed = shared_experts.are_shared(rates), shared_experts.sharing_copies(rates)

@@ -3,7 +3,8 @@
 Of a running, seeded service: of every run of ``catalog/benchmarks/kept_back`` its estimate, factors of its configuration and all, and
 whether 90 % intervals of means hold what was measured. Experts are taken to be routed as trained weights do where they were drawn, and as
 random ones otherwise. Left out are servers that were given more memory for their cache than an engine takes unless told or were started
-with an option that no estimate is told of, and loads whose experts were drawn less evenly than trained routers are taken to draw them.
+with an option that no estimate is told of, loads whose experts were drawn less evenly than trained routers are taken to draw them, and
+loads in which the engine stood still to compile. A kernel for gated delta rules that a server was told is told the estimate.
 """
 
 import argparse
@@ -37,16 +38,21 @@ def case(run: dict[str, Any], random_weights: bool) -> dict[str, Any]:
     engine |= {name: run[name] for name in settings if name in run}
     return {
         "llm": context["llm"], "device": context["device"], "layout": context["layout"], "precision": context["precision"],
-        "engine": engine | {"load_format": "dummy" if random_weights else "auto"},
+        "engine": engine | {"load_format": "dummy" if random_weights else "auto", "scan_kernel": run.get("gdn_prefill_backend")},
         "traffic": {kind: measured["traffic"][kind] for kind in ("prompt_tokens", "output_tokens")},
         "load": {k: load[k] for k in ("kind", "requests", "concurrency", "requests_per_s") if k in load},
     }  # fmt: skip
 
 
+def is_counted(run: dict[str, Any]) -> bool:
+    """Whether a run's experts were drawn evenly enough, and its engine never stood still."""
+    return (run.get("evenness") or LEAST_EVENNESS) >= LEAST_EVENNESS and not run.get("stalled_s")
+
+
 def held(path: Path, url: str) -> list[tuple[str, dict[str, Held]]]:
     """(basis, by figure) of each run of a file that was estimated."""
     read = json.loads(path.read_text(encoding="utf-8"))["runs"].values()
-    runs = [run for run in read if (run.get("evenness") or LEAST_EVENNESS) >= LEAST_EVENNESS]
+    runs = [run for run in read if is_counted(run)]
     random_weights = not path.stem.rpartition("_")[0].endswith(DRAWN)
     body = {"estimates": [case(run, random_weights) for run in runs]}
     answer = httpx.post(f"{url}/v1/estimates", json=body, timeout=TIMEOUT_S)

@@ -1,10 +1,11 @@
 """What was predicted of visits to H100s and H200s, before, beside what was measured there: ``python -m tests.bench.predicted_before``.
 
-Of 27 to 29 November 2026: bursts, of requests and of sessions, after which a queue was said to stay or to go; budgets of tokens a step
+Of 27 to 30 November 2026: bursts, of requests and of sessions, after which a queue was said to stay or to go; budgets of tokens a step
 that no run had; long prompts; models that nobody here had run; short prompts with many replies; engines told up to
 how many tokens to capture; copies of attention that share experts; recurrent layers between captured pieces; experts that are drawn
 evenly; weights in 8 bits with a scale a block; a model with sliding windows, and three mixtures; pipelines of two stages; servers alone on
-their hosts. Predictions are files of the catalog that were written before (``catalog/benchmarks/predicted``); nothing is computed here.
+their hosts, and servers whose steps were noted. Predictions are files of the catalog that were written before
+(``catalog/benchmarks/predicted``); nothing is computed here.
 """
 
 import gzip
@@ -69,6 +70,11 @@ RUNS = {
     "two stages, --no-async-scheduling, said to overlap": (
         "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_pp2_no-async-scheduling_even_zd.json"
     ),
+    "Qwen3 30B-A3B, fp8, as vLLM starts it, steps noted": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_fp8_tp1_noted_even_ze.json",
+    "Qwen3-Next 80B-A3B, fp8, captured, steps noted": "kept_back/h200-sxm_vllm-0.24.0_qwen3-next-80b-a3b_fp8_tp1_noted_even_ze.json",
+    "gpt-oss 120B, TP 2, steps noted (all but one client: stalled)": (
+        "kept_back/h200-sxm_vllm-0.24.0_gpt-oss-120b_mxfp4_tp2_noted_even_ze.json"
+    ),
     "Qwen3 30B-A3B, bf16, copies that share experts": "kept_back/h200-sxm_vllm-0.24.0_qwen3-30b-a3b_bf16_dp2-ep2_captured-4096_x.json",
     "DeepSeek-V2-Lite on one H200, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp1_captured-4096_x.json",
     "DeepSeek-V2-Lite on H200, TP 2, captured up to 4,096": "kept_back/h200-sxm_vllm-0.24.0_deepseek-v2-lite_bf16_tp2_captured-4096_w.json",
@@ -126,6 +132,7 @@ def predictions() -> dict[str, Any]:
             "2026-11-29-zb",
             "2026-11-29-zc",
             "2026-11-29-zd",
+            "2026-11-30-ze",
         )
         for name, said in read(str(Path("predicted") / f"{day}.json"))["predictions"].items()
     }

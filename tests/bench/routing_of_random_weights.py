@@ -24,7 +24,7 @@ RANGE = (0.02, 20.0)
 S_PER_MS = 1e-3
 OPTIONS = {
     "max_sequences": "--max-num-seqs", "max_context_tokens": "--max-model-len", "max_captured_tokens": "--max-cudagraph-capture-size",
-    "memory_fraction": "--gpu-memory-utilization",
+    "memory_fraction": "--gpu-memory-utilization", "gdn_prefill_backend": "--gdn-prefill-backend",
 }  # fmt: skip
 """Of what files of runs in no fit say of each."""
 RANDOM_WEIGHTS = ("--load-format", "dummy")

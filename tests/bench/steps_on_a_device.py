@@ -47,8 +47,9 @@ class Notes:
         self.step: dict[str, Any] = {}
         self.steps = 0
         self.open: deque[dict[str, Any]] = deque()
-        self.collected_ms = 0.0
+        self.collecting = self.collected_ms = 0.0
         self.profiler: Any = None
+        self.profiled_step: dict[str, Any] = {}
         self.profiled: list[dict[str, Any]] = []
         gc.callbacks.append(self.collection)
         threading.Thread(target=self.write, daemon=True).start()
@@ -91,7 +92,12 @@ class Notes:
             prompts = [count for count in counts.values() if count > 1]
             self.steps += 1
             noted = bool(prompts) or self.steps % EVERY_REPLY_STEP == 0
-            self.step = {"events": (None, None), "at": time.time(), "tokens": sum(counts.values()), "requests": len(counts)}
+            self.step = {
+                "events": (None, None),
+                "at": time.time(),
+                "tokens": sum(counts.values()),
+                "requests": len(counts),
+            }
             self.step |= {"prompts": len(prompts), "prompt_tokens": sum(prompts), "collected_ms": self.collected_ms}
             self.collected_ms = 0.0
             if noted:
@@ -112,7 +118,11 @@ class Notes:
         def forward(*given: Any, **named: Any) -> Any:
             events = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             events[0].record()
-            before, processor, began = resource.getrusage(resource.RUSAGE_THREAD), time.thread_time(), time.perf_counter()
+            before, processor, began = (
+                resource.getrusage(resource.RUSAGE_THREAD),
+                time.thread_time(),
+                time.perf_counter(),
+            )
             result = function(*given, **named)
             self.step["forward_ms"] = (time.perf_counter() - began) * MS
             self.step["forward_processor_ms"] = (time.thread_time() - processor) * MS

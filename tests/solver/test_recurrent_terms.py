@@ -23,8 +23,8 @@ from tests.solver.samples import DEFAULT_ENGINE, ONE_DEVICE, configuration
 
 DELTA = "qwen3.5-27b"
 OTHERS = ("nemotron-3-nano-30b-a3b", "minimax-text-01", "kimi-k3", "llama-3.1-8b", "deepseek-v2-lite")
-SLOW = {"delta_scan_efficiency_triton": 0.01, "delta_launch_ratio_triton": 4.0}
-FAST = {"delta_scan_efficiency_triton": 0.9, "delta_launch_ratio_triton": 0.1}
+SLOW = {"delta_scan_efficiency_triton": 0.01, "delta_launch_ratio_triton": 4.0, "captured_delta_replies_us": 4000.0}
+FAST = {"delta_scan_efficiency_triton": 0.9, "delta_launch_ratio_triton": 0.1, "captured_delta_replies_us": 0.0}
 GRAPHS = GraphSizes(tuple(range(8, 513, 8)))
 PROMPTS = Traffic(Lengths((1000,), (1.0,)), Lengths((100,), (1.0,)))
 
@@ -71,6 +71,27 @@ class TestStep:
         assert float(np.asarray(terms.eager_floor_s(one.shape, one.rates()))) == pytest.approx(
             64 * 200e-6 + 48 * 1.5e-3
         )
+
+    @pytest.mark.parametrize("kernel", [TRITON, FLASHINFER])
+    def test_replies_beside_prompts_are_launched_alike_whatever_scans_prompts(self, kernel: str) -> None:
+        one = deployed(DELTA, {"captured_delta_replies_us": 200.0, "captured_linear_replies_us": 900.0}, kernel)
+        assert float(np.asarray(terms.captured_beside_s(one.shape, one.rates()))) == pytest.approx(48 * 200e-6)
+
+    def test_those_of_a_state_space_have_a_time_of_their_own(self) -> None:
+        one = deployed(OTHERS[0], {"captured_delta_replies_us": 200.0, "captured_linear_replies_us": 900.0})
+        assert float(np.asarray(terms.captured_beside_s(one.shape, one.rates()))) == pytest.approx(23 * 900e-6)
+
+    def test_a_gate_is_moved_around_the_scan(self) -> None:
+        """The same layers without keys of their own are a state space's, which has no such passes: 6 values of 48 heads of 128 more."""
+        one = deployed(DELTA, {})
+        plain = replace(
+            one.shape,
+            attention=tuple(
+                replace(group, key_heads=0) if is_delta_rule(group) else group for group in one.shape.attention
+            ),
+        )
+        more = [float(np.asarray(terms.element_wise_bytes(shape, one.rates(), 100.0))) for shape in (one.shape, plain)]
+        assert more[0] - more[1] == pytest.approx(48 * 100 * 6 * 2 * 48 * 128)
 
     def test_the_scan_is_a_named_term_of_prompts(self) -> None:
         one = deployed(DELTA, FAST)
