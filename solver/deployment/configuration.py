@@ -12,8 +12,8 @@ from solver.engine.profiles import (
     keeps_on_disk,
     keeps_replies_in_tiers,
     scan_kernel,
-    waits_for_steps,
 )
+from solver.engine.releases import has_first_loop, waits_for_steps
 from solver.engine.simulate import Schedule
 from solver.engine.speculative import speculative_schedule, speculative_tables
 from solver.engine.steady import FrontEnd
@@ -97,9 +97,10 @@ class Configuration:
         if not self.waits_for_steps:
             return found
         c = self.constants.si
+        first = has_first_loop(self.engine.name, self.engine.version)
         return replace(
             found,
-            step_overhead_s=found.step_overhead_s + c("waited_step_us"),
+            step_overhead_s=found.step_overhead_s + c("first_loop_step_us" if first else "waited_step_us"),
             sequence_overhead_s=found.sequence_overhead_s + c("waited_sequence_us"),
         )
 

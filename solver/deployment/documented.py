@@ -8,8 +8,8 @@ from solver.engine.profiles import (
     drafts,
     engine_profile,
     launched_drafts,
-    release,
 )
+from solver.engine.releases import release
 from solver.errors import FigureMissingError, UnsupportedError
 from solver.hardware import Device
 from solver.layout import Layout

@@ -1,6 +1,7 @@
 """Where the loop that composes steps launches them too."""
 
-from solver.engine.profiles import engine_profile, waits_for_steps
+from solver.engine.profiles import engine_profile
+from solver.engine.releases import waits_for_steps
 from solver.layout import Layout
 
 

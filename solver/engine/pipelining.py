@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from solver.engine.profiles import ALIKE, release
+from solver.engine.profiles import ALIKE
+from solver.engine.releases import release
 from solver.llm_shape import LlmShape
 
 Release = tuple[int, ...]

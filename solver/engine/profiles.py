@@ -1,6 +1,5 @@
 """How serving engines schedule, where they differ. Structure only; times are constants in the catalog."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -364,35 +363,6 @@ def launched_drafts(engine: str) -> LaunchedDrafts | None:
     """Releases of the engine that launch draft models from the host; None where none is known to."""
     support = DRAFTING.get(engine)
     return None if support is None else support.launched_models
-
-
-def release(version: str) -> tuple[int, ...]:
-    """The numbers that a version begins with, two or more with points between them; none where it begins otherwise, as a commit does.
-
-    What follows them is not told apart: a candidate or a patch of a release counts as that release.
-
-    >>> release("0.24.0"), release("v0.9.1rc2"), release("0.6.3.post1"), release("main"), release("20251124"), release("")
-    ((0, 24, 0), (0, 9, 1), (0, 6, 3), (), (), ())
-    """
-    numbers = re.match(r"\s*v?([0-9]+(?:\.[0-9]+)+)", version)
-    return () if numbers is None else tuple(int(one) for one in numbers[1].split("."))
-
-
-SCHEDULES_AHEAD_SINCE: dict[str, tuple[tuple[int, ...], str]] = {
-    "vllm": ((0, 14), "https://github.com/vllm-project/vllm/releases/tag/v0.14.0 (asynchronous scheduling by default), recalled"),
-}  # fmt: skip
-"""From which release on an engine composes a step while the one before runs, by default, and where that is stated."""
-
-
-def waits_for_steps(engine: str, version: str | None) -> bool:
-    """Does the engine compose each step when the one before is done? A release that is not stated is one of today.
-
-    >>> [waits_for_steps("vllm", version) for version in ("0.12.0", "0.14.1", "nightly", None)]
-    [True, False, False, False]
-    """
-    since, _ = SCHEDULES_AHEAD_SINCE.get(engine, ((), ""))
-    numbers = release(version or "")
-    return bool(numbers) and numbers < since
 
 
 TRITON, FLASHINFER = "triton", "flashinfer"

@@ -137,6 +137,7 @@ CONSTANTS: dict[str, ConstantLaw] = {
     "step_overhead_us": _micro("scheduling, sampling and bookkeeping of one step", 50000.0),
     "waited_step_us": _micro("host time a step waits for, where it is composed when the one before is done", 50000.0),
     "waited_sequence_us": _micro("the same for each running sequence", 1000.0),
+    "first_loop_step_us": _micro("host time a step waits for, in releases from before an engine's loop was written anew", 50000.0),
     "grammar_mask_us": _micro("host time to find which tokens a grammar admits next, a sequence and step", 100000.0),
     "sequence_overhead_us": _micro("host time per running sequence and step", 1000.0),
     "decode_sequence_tokens": ConstantLaw(

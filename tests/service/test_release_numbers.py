@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.read_serving import release_numbers
-from solver.engine.profiles import release
+from solver.engine.releases import release
 
 NUMBER = st.integers(0, 10_000).map(str)
 NUMBERED = st.builds(

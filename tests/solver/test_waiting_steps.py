@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from solver.deployment.configuration import Configuration
-from solver.engine.profiles import waits_for_steps
+from solver.engine.releases import has_first_loop, waits_for_steps
 from solver.lengths import fixed_lengths
 from solver.prediction.estimate import estimate
 from solver.workload import EngineSettings, Load, Traffic
@@ -26,6 +26,14 @@ def test_the_wait_is_added_to_every_decode_step() -> None:
     c = waiting.constants.si
     added = c("waited_step_us") + CLIENTS * c("waited_sequence_us")
     assert told[0] - told[1] == pytest.approx(added, rel=0.1)
+
+
+def test_a_first_loop_is_waited_for_longer() -> None:
+    first, anew = of_release("0.7.3"), of_release("0.8.0")
+    more = first.constants.si("first_loop_step_us") - first.constants.si("waited_step_us")
+    assert first.rates().step_overhead_s - anew.rates().step_overhead_s == pytest.approx(more)
+    assert first.rates().sequence_overhead_s == anew.rates().sequence_overhead_s
+    assert not has_first_loop("sglang", "0.4.6.post1")
 
 
 def test_prompts_join_the_next_step() -> None:

@@ -9,7 +9,7 @@ import pytest
 import catalog
 from solver.deployment.configuration import Configuration
 from solver.engine.pipelining import WAITING_STAGES, batches_at_once
-from solver.engine.profiles import release
+from solver.engine.releases import release
 from solver.layout import Layout
 from solver.lengths import uniform_lengths
 from solver.precision import Precision
