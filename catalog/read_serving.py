@@ -35,9 +35,7 @@ def read_public_runs() -> tuple[PublicRunRow, ...]:
         runs = tuple(
             PublicRunRow.model_validate({k: v for k, v in row.items() if v != ""}) for row in csv.DictReader(file)
         )
-    for run in runs:
-        sources[run.source]
-    return runs
+    return tuple(run.model_copy(update={"only_means": sources[run.source].only_means}) for run in runs)
 
 
 def release_numbers(version: str) -> tuple[int, int, int] | None:

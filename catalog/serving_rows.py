@@ -12,7 +12,8 @@ Count = Annotated[int, Field(ge=1)]
 
 class PublicRunRow(Row):
     """One published run: what its source states, nothing else. ``requests``: a load that ends; without it a steady one.
-    ``measured_on``: a day, month or year. Times and rates are means, or medians where the source has no others."""
+    ``measured_on``: a day, month or year. Times and rates are means, or medians where the source has no others. ``only_means``: as its
+    source has it; not in the file."""
 
     id: Slug
     source: Slug
@@ -38,6 +39,7 @@ class PublicRunRow(Row):
     ttft_ms: Positive | None = None
     tpot_ms: Positive | None = None
     output_tokens_per_s: Positive | None = None
+    only_means: bool = False
 
     @model_validator(mode="after")
     def _measured_something(self) -> "PublicRunRow":
@@ -49,10 +51,14 @@ class PublicRunRow(Row):
 
 
 class PublicSourceRow(Row):
-    """Where runs come from, under the short key of their column ``source``."""
+    """Where runs come from, under the short key of their column ``source``.
+
+    only_means: of lengths that vary it states no more, so that the ends of its rows are taken about them.
+    """
 
     text: Annotated[str, Field(min_length=10)]
     retrieved_on: dt.date
+    only_means: bool = False
 
 
 class GenerationRow(Row):

@@ -51,7 +51,9 @@ def bare_snapshot(catalog: Catalog, *, missed: bool = False) -> CatalogSnapshot:
 
 
 def asked(run: PublicRunRow, *, stated: bool = True) -> EstimateIn:
-    """The run as a case of ``POST /v1/estimates``. stated: with its engine's release, or as a request that names none."""
+    """The run as a case of ``POST /v1/estimates``. stated: with its engine's release and how its lengths vary, or as whoever knows no more
+    than the engine, and of lengths the means that its source states, asks: of requests that are all alike, on a release of today."""
+    alike = run.only_means and not stated
     longest = run.prompt_tokens_high + run.output_tokens_high + SLACK_TOKENS
     load: dict[str, object] = {"kind": run.load, "requests": run.requests}
     load |= {"concurrency": run.concurrency} if run.load == "closed" else {"requests_per_s": run.requests_per_s}
@@ -67,20 +69,18 @@ def asked(run: PublicRunRow, *, stated: bool = True) -> EstimateIn:
                 "max_context_tokens": longest,
             },
             "traffic": {
-                "prompt_tokens": _lengths(run.prompt_tokens_low, run.prompt_tokens_high),
-                "output_tokens": _lengths(run.output_tokens_low, run.output_tokens_high),
+                "prompt_tokens": _lengths(run.prompt_tokens_low, run.prompt_tokens_high, alike),
+                "output_tokens": _lengths(run.output_tokens_low, run.output_tokens_high, alike),
             },
             "load": load,
         }
     )
 
 
-def _lengths(low: int, high: int) -> dict[str, object]:
-    return (
-        {"distribution": "fixed", "tokens": low}
-        if low == high
-        else {"distribution": "uniform", "low": low, "high": high}
-    )
+def _lengths(low: int, high: int, alike: bool) -> dict[str, object]:
+    if low == high or alike:
+        return {"distribution": "fixed", "tokens": (low + high) // 2}
+    return {"distribution": "uniform", "low": low, "high": high}
 
 
 def predicted_runs(

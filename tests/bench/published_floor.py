@@ -159,7 +159,11 @@ def each_once(own: Sequence[Case], told: Vector) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--unstated", action="store_true", help="predictions as of a request that names no release")
+    parser.add_argument(
+        "--unstated",
+        action="store_true",
+        help="predictions as of a request that names no release, nor how lengths vary",
+    )
     found = cases(read_catalog(), stated=not parser.parse_args().unstated)
     titles = ("figure", "runs", "left out", "predicted", *BOXES, *(f"predicted, then {name}" for name in BOXES))
     lines = [titles, ("---",) * len(titles)]

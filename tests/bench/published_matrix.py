@@ -6,7 +6,8 @@ The runs are those of ``catalog/serving``, as their sources state them, releases
 states no other. Errors are medians in per cent; the ratio is the median of measured over predicted times: 1 is right, above it
 predictions are too fast. ``--by-source``: a line for each source and device, and below them each counted once, by its mean error, its
 median ratio and its share inside. ``--today``: only runs of releases of today's generation (``catalog/serving/generations.toml``).
-``--unstated``: runs are predicted as a request that names no release is, which takes one of today.
+``--unstated``: runs are predicted as a request is that names no release, which takes one of today, and of lengths means alone where the
+source states no more.
 """
 
 import argparse
