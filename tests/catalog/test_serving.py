@@ -28,6 +28,20 @@ def test_runs_are_not_given_twice() -> None:
     assert [run for run, times in seen.items() if times > 2] == []
 
 
+def test_who_knows_means_alone_asks_of_requests_that_are_alike() -> None:
+    """Sources that state no more than means of lengths that vary: with what is known of a run they vary, about the same mean."""
+    told = [run for run in RUNS if run.only_means]
+    assert {run.source for run in told} == {name for name, source in read_public_sources().items() if source.only_means}
+    varying = [run for run in told if run.prompt_tokens_low < run.prompt_tokens_high]
+    assert len(varying) > 200
+    for run in varying:
+        known, guessed = (asked(run, stated=stated).traffic.prompt_tokens for stated in (True, False))
+        assert (known.distribution, guessed.distribution) == ("uniform", "fixed")
+        assert guessed.tokens == (known.low + known.high) // 2
+    others = (run for run in RUNS if not run.only_means)
+    assert all(asked(run).traffic == asked(run, stated=False).traffic for run in others)
+
+
 def test_levels_are_of_families_and_devices_that_are() -> None:
     families = {device.family for device in catalog().devices.values()}
     for level in read_levels():
