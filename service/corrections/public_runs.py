@@ -51,8 +51,8 @@ def bare_snapshot(catalog: Catalog, *, missed: bool = False) -> CatalogSnapshot:
 
 
 def asked(run: PublicRunRow, *, stated: bool = True) -> EstimateIn:
-    """The run as a case of ``POST /v1/estimates``. stated: with its engine's release and how its lengths vary, or as whoever knows no more
-    than the engine, and of lengths the means that its source states, asks: of requests that are all alike, on a release of today."""
+    """The run as a case of ``POST /v1/estimates``. stated: with its engine's release and how its lengths vary; else as somebody asks who
+    knows neither, of a release of today and, where its source states no more of lengths than means, of requests that are all as long."""
     alike = run.only_means and not stated
     longest = run.prompt_tokens_high + run.output_tokens_high + SLACK_TOKENS
     load: dict[str, object] = {"kind": run.load, "requests": run.requests}
