@@ -9,7 +9,6 @@ the kernels of one step of 8,192 tokens beside what is said of it with the const
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from rich.table import Table
 from catalog.benchmark_rows import DEFAULT_ROOT
 from catalog.read import Catalog, read_catalog
 from solver.deployment.configuration import Configuration
-from solver.engine.profiles import TRITON
 from solver.step import terms
 from solver.step.recurrent_terms import recurrent_layers, scan_s
 from tests.bench.routing_of_random_weights import measured_run
@@ -92,21 +90,15 @@ def show_placed(file: Mapping[str, Any], title: str, server: Mapping[str, Any]) 
     Console(width=120).print(table)
 
 
-def beside_us(
-    file: Mapping[str, Any], server: Mapping[str, Any], layers: int, captured: int
-) -> Iterator[tuple[str, float]]:
-    """By load, how much longer a layer of a captured step is launched where others decode in it."""
+def launched_alone_and_beside_ms(
+    file: Mapping[str, Any], server: Mapping[str, Any], captured: int
+) -> Iterator[tuple[str, float, float]]:
+    """By load, how long a captured step of prompts is launched alone, and where others decode in it."""
     for load, processes in server["loads"].items():
         held = [step for step in steps(file, processes) if 256 < step["tokens"] <= captured]
-        alone, beside = (
-            float(
-                np.median(
-                    [step["launching_ms"] for step in held if (step["requests"] > step["prompts"]) is with_replies]
-                )
-            )
-            for with_replies in (False, True)
-        )
-        yield load, (beside - alone) / layers * US_PER_MS
+        alone = [step["launching_ms"] for step in held if step["requests"] == step["prompts"]]
+        beside = [step["launching_ms"] for step in held if step["requests"] > step["prompts"]]
+        yield load, float(np.median(alone)), float(np.median(beside))
 
 
 def group_of(kernel: str) -> str:
@@ -114,11 +106,10 @@ def group_of(kernel: str) -> str:
 
 
 def configuration(catalog: Catalog, server: Mapping[str, Any]) -> Configuration:
-    """As the server was started, prompts scanned by Triton."""
+    """As the server was started."""
     file = json.loads((DEFAULT_ROOT / "kept_back" / server["kept_back"]).read_text())
     name, run = next(iter(file["runs"].items()))
-    one = measured_run(catalog, name, run).configuration
-    return replace(one, engine=replace(one.engine, scan_kernel=TRITON))
+    return measured_run(catalog, name, run).configuration
 
 
 def show_kernels(title: str, one: Configuration, held: Mapping[str, Any]) -> None:
@@ -162,8 +153,13 @@ def main() -> None:
             show_kernels(title, one, server["kernels"])
         layers, captured = recurrent_layers(one.shape)[1], one.engine.max_captured_tokens
         if layers and captured:
-            shown = ", ".join(f"{load} {us:.0f}" for load, us in beside_us(file, server, layers, captured))
-            print(f"{title}: us a layer longer beside replies: {shown}")
+            found = list(launched_alone_and_beside_ms(file, server, captured))
+            more_us = [(beside - alone) / layers * US_PER_MS for _, alone, beside in found]
+            for (load, alone, beside), us in zip(found, more_us, strict=True):
+                print(
+                    f"{load}: captured steps are launched in {alone:.1f} ms alone, {beside:.1f} beside replies, {us:.0f} us a layer longer"
+                )
+            print(f"median of the loads: {np.median(more_us):.0f} us")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import pytest
 from catalog.read_serving import is_current, read_generations, read_levels, read_public_runs, read_public_sources
 from service.corrections.public_runs import asked
 from solver.corrections.misses import MISS_CONSTANTS
+from solver.engine.releases import WROTE_ANEW_WITH, release
 from tests.solver.samples import catalog
 
 RUNS = read_public_runs()
@@ -48,6 +49,11 @@ def test_levels_are_of_families_and_devices_that_are() -> None:
         assert set(level.families) <= families
         assert level.device is None or level.device in catalog().devices
         assert level.families or level.device
+
+
+def test_the_solver_knows_the_same_first_release_of_a_generation() -> None:
+    for engine, (since, _) in WROTE_ANEW_WITH.items():
+        assert release(read_generations()[engine].since_version)[: len(since)] == since
 
 
 @pytest.mark.parametrize("engine", sorted(read_generations()))
